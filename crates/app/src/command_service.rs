@@ -251,7 +251,9 @@ async fn dispatch(
         Command::ApprovalsPractice(c) => Box::pin(encode_reply(&c, practice::practice(state))).await,
         Command::PolicyShow(c) => encode_reply(&c, policy::show(state, by)).await,
         Command::PolicyAutoApprove(c) => encode_reply(&c, policy::auto_approve(state, &c)).await,
-        Command::PolicySimulate(c) => encode_reply(&c.clone(), policy::simulate(state, c)).await,
+        Command::PolicySimulate(c) => {
+            Box::pin(encode_reply(&c.clone(), policy::simulate(state, c, &gone))).await
+        }
         Command::PolicyGrant(c) => encode_reply(&c.clone(), policy::grant(state, c)).await,
         Command::PolicyDeny(c) => encode_reply(&c.clone(), policy::deny(state, c, by)).await,
         Command::PolicySuspended(c) => encode_reply(&c, policy::suspended(state, by)).await,

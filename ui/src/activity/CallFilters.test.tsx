@@ -10,18 +10,25 @@ import type { Platform } from "../platform";
 import { noChoice } from "./callFilter";
 import { CallFilters } from "./CallFilters";
 
-it("filters by clients, and by what the user and Chat called", async () => {
+it("filters by clients, by those that are gone, and by what the user and Chat called", async () => {
   const clients = [{ id: "c1", name: "Claude Code" }];
   const platform = {
     command: (name: string) => Promise.resolve(name === "clients.list" ? clients : []),
     events: () => () => undefined,
   } as unknown as Platform;
   const onChange = vi.fn();
+  const recorded = {
+    servers: new Map([["s1", "Removed server"]]),
+    clients: new Map([
+      ["c1", "Claude Code"],
+      ["c2", "Revoked client"],
+    ]),
+  };
   render(
     <MantineProvider>
       <SpeechContext value={{ language: "en", messages: catalogues.en }}>
         <CoreProvider platform={platform}>
-          <CallFilters choice={noChoice} onChange={onChange} of={null} shown={everyCall} />
+          <CallFilters choice={noChoice} onChange={onChange} of={null} shown={everyCall} recorded={recorded} />
         </CoreProvider>
       </SpeechContext>
     </MantineProvider>,
@@ -31,7 +38,11 @@ it("filters by clients, and by what the user and Chat called", async () => {
   const names = within(filter)
     .getAllByRole("option")
     .map(({ textContent }) => textContent);
-  expect(names).toEqual(["Client: Any", "Gatehouse", "Chat", "Claude Code"]);
+  expect(names).toEqual(["Client: Any", "Gatehouse", "Chat", "Claude Code", "Revoked client"]);
+  fireEvent.change(screen.getByRole("combobox", { name: "Server" }), { target: { value: "s1" } });
+  expect(onChange).toHaveBeenCalledWith({ ...noChoice, server: "s1" });
+  fireEvent.change(filter, { target: { value: "c2" } });
+  expect(onChange).toHaveBeenCalledWith({ ...noChoice, client: "c2" });
   fireEvent.change(filter, { target: { value: "chat" } });
   expect(onChange).toHaveBeenCalledWith({ ...noChoice, client: "chat" });
 });

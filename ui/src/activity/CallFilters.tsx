@@ -4,6 +4,7 @@ import { useMessages } from "../messages";
 import { FilterBar, FilterInput, FilterSelect } from "../components/FilterBar";
 import { decisions, outcomes, ranges, type CallChoice, type Range } from "./callFilter";
 import { ExportCalls } from "./ExportCalls";
+import { withGone, type RecordedNames } from "./recordedNames";
 import type { CallFilter } from "../generated/types";
 
 type Props = {
@@ -13,12 +14,14 @@ type Props = {
   of: string | null;
   /** What the list shows. */
   shown: CallFilter;
+  /** Servers and clients of listed calls. */
+  recorded: RecordedNames;
 };
 
 const rangeNames = Object.keys(ranges) as Range[];
 
 /** What the list of calls is filtered by, over all stored calls. */
-export function CallFilters({ choice, onChange, of, shown }: Props) {
+export function CallFilters({ choice, onChange, of, shown, recorded }: Props) {
   const t = useMessages();
   const servers = useCoreQuery("servers.list", {}).data ?? [];
   const clients = useCoreQuery("clients.list", {}).data ?? [];
@@ -40,7 +43,10 @@ export function CallFilters({ choice, onChange, of, shown }: Props) {
         <FilterSelect
           label={t("activity.server")}
           all={any(t("activity.server"))}
-          options={servers.map(({ config }) => [config.id, config.name])}
+          options={withGone(
+            servers.map(({ config }) => [config.id, config.name]),
+            recorded.servers,
+          )}
           value={choice.server}
           onChange={(value) => {
             // Its tools are others.
@@ -60,11 +66,14 @@ export function CallFilters({ choice, onChange, of, shown }: Props) {
       <FilterSelect
         label={t("activity.client")}
         all={any(t("activity.client"))}
-        options={[
-          [OWN_CLIENT, t("app.name")],
-          [CHAT_CLIENT, t("appShell.chat")],
-          ...clients.map(({ id, name }) => [id, name] as const),
-        ]}
+        options={withGone(
+          [
+            [OWN_CLIENT, t("app.name")],
+            [CHAT_CLIENT, t("appShell.chat")],
+            ...clients.map(({ id, name }) => [id, name] as const),
+          ],
+          recorded.clients,
+        )}
         value={choice.client}
         onChange={(client) => {
           set({ client });

@@ -4,6 +4,7 @@ import { IconActivity, IconCheck, IconQuestionMark, IconX } from "@tabler/icons-
 import clsx from "clsx";
 import { memo, useMemo, useState } from "react";
 
+import { usePageState } from "../core/pageState";
 import { recordedClientName } from "../core/useNames";
 import type { CallRecord } from "../generated/types";
 import { useMessages, useTimes, type Translate } from "../messages";
@@ -15,6 +16,7 @@ import { CallDetails } from "./CallDetails";
 import { filterOf, isFiltered, noChoice } from "./callFilter";
 import { CallFilters } from "./CallFilters";
 import { CallTraffic } from "./CallTraffic";
+import { noNames, withRecorded } from "./recordedNames";
 import { RunningCalls } from "./RunningCalls";
 import { useCallHistory } from "./useCallHistory";
 import { durationLabel } from "../messages/duration";
@@ -26,11 +28,14 @@ import styles from "./CallsView.module.css";
 /** Calls, newest at the bottom; of one server alone where it is given. */
 export function CallsView({ of = null }: { of?: string | null }) {
   const t = useMessages();
-  const [choice, setChoice] = useState(noChoice);
+  const [choice, setChoice] = usePageState(of === null ? "activity.calls" : `activity.calls/${of}`, noChoice);
   const [words] = useDebouncedValue(choice.text, 200);
   const [opened, setOpened] = useState<CallRecord | null>(null);
   const filter = filterOf({ ...choice, text: words }, of);
   const { records, loading, error, older } = useCallHistory(filter);
+  const [names, setNames] = useState(noNames);
+  const recorded = withRecorded(names, records);
+  if (recorded !== names) setNames(recorded);
   const all = useRunningCalls();
   const running = of === null ? all : all.filter((call) => call.server === of);
   const hasFilter = isFiltered(choice);
@@ -38,7 +43,7 @@ export function CallsView({ of = null }: { of?: string | null }) {
   return (
     <>
       {of !== null && <CallTraffic server={of} />}
-      <CallFilters choice={choice} onChange={setChoice} of={of} shown={filter} />
+      <CallFilters choice={choice} onChange={setChoice} of={of} shown={filter} recorded={recorded} />
       {error && <ErrorAlert error={error} />}
       {!hasFilter && <RunningCalls running={running} ofOne={of !== null} />}
       {loading && <LoadingIndicator />}

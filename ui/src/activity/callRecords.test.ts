@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 
+import { everyCall } from "../core/callFilter";
 import type { CallRecord } from "../generated/types";
-import { mergeRecords } from "./callRecords";
+import { around, endedBefore, mergeRecords, withLate } from "./callRecords";
 
 /** Records with these ids. */
 const records = (...ids: string[]) => ids.map((id) => ({ id }) as CallRecord);
@@ -28,5 +29,37 @@ describe("call records", () => {
     const before = records("d", "c", "b", "a");
     expect(mergeRecords(records("d", "c"), before, 2)).toBe(before);
     expect(mergeRecords(records("e", "d"), before, 2)?.[1]).toBe(before[0]);
+  });
+
+  it("are looked for by themselves where they began before a full newest page", () => {
+    const at = (time: number, id: string) => ({ id, at: time }) as CallRecord;
+    const newest = [at(3000, "c"), at(2000, "b")];
+    const ended = [
+      { id: "long", began: 500 },
+      { id: "b", began: 2000 },
+      { id: "other", began: 2500 },
+    ];
+    expect(endedBefore(newest, ended, 2)).toEqual([{ id: "long", began: 500 }]);
+    expect(endedBefore(newest, ended, 3)).toEqual([]);
+  });
+
+  it("are looked for at their beginning, within what is filtered", () => {
+    const late = { id: "long", began: 500 };
+    expect(around(late, everyCall)).toEqual({ ...everyCall, since: 490, until: 510 });
+    expect(around(late, { ...everyCall, tool: "x", since: 495, until: 9000 })).toEqual({
+      ...everyCall,
+      tool: "x",
+      since: 495,
+      until: 510,
+    });
+  });
+
+  it("take a late one in at its place, once, and not beyond what was read", () => {
+    const at = (time: number, id: string) => ({ id, at: time }) as CallRecord;
+    const before = [at(30, "d"), at(20, "b"), at(10, "a")];
+    expect(ids(withLate(before, at(20, "c"), false))).toBe("d c b a");
+    expect(withLate(before, at(20, "b"), false)).toBe(before);
+    expect(withLate(before, at(5, "z"), false)).toBe(before);
+    expect(ids(withLate(before, at(5, "z"), true))).toBe("d b a z");
   });
 });

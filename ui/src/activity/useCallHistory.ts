@@ -4,7 +4,7 @@ import { everyCall } from "../core/callFilter";
 import { useCore } from "../core/CoreProvider";
 import type { CallFilter, CallRecord, UserError } from "../generated/types";
 import { toUserError } from "../platform";
-import { mergeRecords } from "./callRecords";
+import { around, endedBefore, mergeRecords, withLate, type EndedCall } from "./callRecords";
 
 /** Calls of one page. */
 const PAGE = 200;
@@ -33,17 +33,28 @@ export function useCallHistory({ client, server, tool, decision, outcome, text, 
     let due = true;
     let missed = true;
     let reading = false;
+    let ended: EndedCall[] = [];
     asked.current = false;
-    const ended = () => {
+    const settled = () => {
       reading = false;
       if (round.current === mine && due) gather();
+    };
+    // A call that took long may have begun before the newest page.
+    const readLate = async (call: EndedCall) => {
+      const near = await platform.command("calls.list", { filter: around(call, filter) });
+      const late = near.find(({ id }) => id === call.id);
+      if (round.current !== mine || late === undefined) return;
+      setCalls((before) => ({ ...before, records: withLate(before.records, late, before.oldest) }));
     };
     // One page at a time, so that none comes after a newer one.
     const read = () => {
       const anew = missed;
+      const since = ended;
+      ended = [];
       [due, missed, reading] = [false, false, true];
-      platform.command("calls.list", { filter }).then(
-        (newest) => {
+      platform
+        .command("calls.list", { filter })
+        .then(async (newest) => {
           if (round.current === mine) {
             setCalls((before) => {
               const merged = anew ? null : mergeRecords(newest, before.records, PAGE);
@@ -51,14 +62,13 @@ export function useCallHistory({ client, server, tool, decision, outcome, text, 
               return { records: merged ?? newest, oldest, loading: false, error: null };
             });
           }
-          ended();
-        },
-        (thrown: unknown) => {
+          await Promise.all(endedBefore(newest, since, PAGE).map(readLate));
+        })
+        .catch((thrown: unknown) => {
           missed ||= anew;
           if (round.current === mine) setCalls((before) => ({ ...before, loading: false, error: toUserError(thrown) }));
-          ended();
-        },
-      );
+        })
+        .finally(settled);
     };
     const gather = () => {
       if (reading) return;
@@ -69,7 +79,10 @@ export function useCallHistory({ client, server, tool, decision, outcome, text, 
     };
     read();
     const stop = subscribe((envelope) => {
-      if (envelope !== null && envelope.event.event !== "call_finished") return;
+      if (envelope !== null) {
+        if (envelope.event.event !== "call_finished") return;
+        ended.push({ id: envelope.event.call, began: envelope.at - envelope.event.durationMs });
+      }
       due = true;
       missed ||= envelope === null;
       gather();

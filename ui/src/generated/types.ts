@@ -1672,7 +1672,9 @@ export type PolicySimulate = {
 /** Calls since then. */
 since: Timestamp,
 /** The other rules. */
-draft: PolicyDraft, };
+draft: PolicyDraft,
+/** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
+run: string | null, };
 
 /** What was allowed under an operator key that was made anew since; it counts for nothing. */
 export type PolicySuspended = Record<symbol, never>;

@@ -3,11 +3,11 @@ import { useId, useState } from "react";
 
 import { useRemove } from "../core/useRemove";
 import { useCoreQuery } from "../core/useCoreQuery";
-import type { AutoApprove, DraftAutoApprove, Grant, PolicySimulate } from "../generated/types";
+import type { AutoApprove, DraftAutoApprove, Grant } from "../generated/types";
 import { useMessages } from "../messages";
 import { useConfirm } from "../components/useConfirm";
 import { AutoApproveControl, autoApproveLabel } from "../auto-approve/AutoApproveControl";
-import { SimulationResult } from "./SimulationResult";
+import { SimulationResult, type SimulationQuery } from "./SimulationResult";
 import { useAutoApprove } from "../auto-approve/useAutoApprove";
 import styles from "./Simulation.module.css";
 
@@ -39,7 +39,7 @@ const DAY = 86_400_000;
 const periods = ["1", "7", "30"] as const;
 type Days = (typeof periods)[number];
 
-const draftWithout = (rule: Grant): PolicySimulate["draft"] => ({ without: [rule.id], autoApprove: [], rules: [] });
+const draftWithout = (rule: Grant): SimulationQuery["draft"] => ({ without: [rule.id], autoApprove: [], rules: [] });
 const ago = (days: Days) => Date.now() - Number(days) * DAY;
 
 function PeriodSelect({ days, onDays }: { days: Days; onDays: (days: Days) => void }) {
@@ -153,7 +153,7 @@ function AutoApproveSimulation() {
 function RevocationSimulation({ rule, sentence, onGone }: { rule: Grant; sentence: string; onGone: () => void }) {
   const t = useMessages();
   const [days, setDays] = useState<Days>("7");
-  const [asked, setAsked] = useState<PolicySimulate>(() => ({ since: ago("7"), draft: draftWithout(rule) }));
+  const [asked, setAsked] = useState<SimulationQuery>(() => ({ since: ago("7"), draft: draftWithout(rule) }));
   const denies = rule.effect === "deny";
   const revoke = useRemove("policy.revoke");
   const unblock = useRemove("policy.unblock");

@@ -1,29 +1,62 @@
 import { Button } from "@mantine/core";
 import { IconCheck, IconQuestionMark, IconX } from "@tabler/icons-react";
-import { useId, useState, type ReactNode } from "react";
+import { useEffect, useEffectEvent, useId, useState, type ReactNode } from "react";
 
 import { ruleLabel, subjectName } from "../activity/labels";
 import { useNames } from "../core/useNames";
-import { useCoreQuery } from "../core/useCoreQuery";
+import { useCore } from "../core/CoreProvider";
+import { useLatestRun } from "../core/useLatestRun";
+import { useNamedRun } from "../core/useNamedRun";
 import type { PolicySimulate, SimulationReport, SimulatedChange } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import styles from "./SimulationResult.module.css";
 
+/** Which calls are simulated, with which rules. */
+export type SimulationQuery = Omit<PolicySimulate, "run">;
+
 /** So many changes are listed at first. */
 const INITIAL_CHANGES = 50;
 
 /** The result of a simulation: counts under current and draft rules, and the calls that differ. */
-export function SimulationResult({ asked, children }: { asked: PolicySimulate; children?: ReactNode }) {
+export function SimulationResult({ asked, children }: { asked: SimulationQuery; children?: ReactNode }) {
   const t = useMessages();
   const id = useId();
-  const { data, error, loading } = useCoreQuery("policy.simulate", asked);
+  const { platform } = useCore();
+  const { latest, run, forget } = useLatestRun<SimulationReport>(useNamedRun());
+  const { reply: data, error, running } = latest;
+  const [isCancelled, setIsCancelled] = useState(false);
+  const simulate = () => {
+    void run(async (name) => platform.command("policy.simulate", { ...asked, run: name }));
+  };
+  const begin = useEffectEvent(simulate);
+  useEffect(() => {
+    begin();
+  }, []);
   return (
     <section className={styles.result} aria-labelledby={id}>
       <h3 id={id}>{t("perm.report")}</h3>
       {error && <ErrorAlert error={error} />}
-      {loading && <LoadingIndicator />}
+      {running && (
+        <LoadingIndicator
+          onCancel={() => {
+            forget();
+            setIsCancelled(true);
+          }}
+        />
+      )}
+      {isCancelled && (
+        <Button
+          variant="default"
+          onClick={() => {
+            setIsCancelled(false);
+            simulate();
+          }}
+        >
+          {t("perm.simulate")}
+        </Button>
+      )}
       {data && (
         <>
           <p className="dim" role="status">

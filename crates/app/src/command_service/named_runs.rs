@@ -1,5 +1,5 @@
 //! Work that the user can cancel: calls, reads, prompts, tests of connections, additions, imports, bundles, requests to the
-//! registry, sign-outs, the verification of the audit, and exports. It is cancelled by the name that it was begun under,
+//! registry, sign-outs, simulations, the verification of the audit, and exports. It is cancelled by the name that it was begun under,
 //! and when whoever began it is gone.
 
 use std::collections::hash_map::Entry;

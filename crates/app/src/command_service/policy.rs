@@ -11,7 +11,9 @@ use gatehouse_model::health::{FindingKind, FindingsReport, RuleFinding};
 use gatehouse_model::simulation::{DraftAutoApprove, DraftRule, PolicyDraft, SimulationReport};
 use gatehouse_model::{ClientId, Grant, GrantId, ServerId, UserError};
 use gatehouse_tools::{AutoApproveSpec, PermissionHealth, RuleSpec, SimulationDraft};
+use tokio_util::sync::CancellationToken;
 
+use super::named_runs::NamedRun;
 use super::{AppState, clients, lookup};
 use crate::redact;
 use crate::removals::RemovedItem;
@@ -49,7 +51,9 @@ pub(super) async fn auto_approve(
 pub(super) async fn simulate(
     state: &Arc<AppState>,
     wanted: PolicySimulate,
+    gone: &CancellationToken,
 ) -> Result<SimulationReport, UserError> {
+    let named = NamedRun::begin(state, wanted.run.as_deref(), gone)?;
     let PolicyDraft { without, auto_approve, rules } = wanted.draft;
     let spec = |setting: &DraftAutoApprove| auto_approve_spec(state, setting);
     let auto_approve_settings = auto_approve.iter().map(spec).collect::<Result<_, _>>()?;
@@ -59,7 +63,8 @@ pub(super) async fn simulate(
         Ok((effect, RuleSpec { server, tool, client, choice }))
     };
     let rules = rules.into_iter().map(rule).collect::<Result<_, UserError>>()?;
-    state.tools.simulate(wanted.since, SimulationDraft { without, auto_approve_settings, rules }).await
+    let draft = SimulationDraft { without, auto_approve_settings, rules };
+    named.unless_cancelled(Box::pin(state.tools.simulate(wanted.since, draft))).await
 }
 
 fn auto_approve_spec(state: &AppState, setting: &DraftAutoApprove) -> Result<AutoApproveSpec, UserError> {

@@ -9,11 +9,12 @@ use std::process::{Command, Stdio};
 use crate::common::{TIMEOUT, TestHome, draft, run, server, wait_until, wait_until_state};
 use gatehouse_app::Core;
 use gatehouse_model::command::{
-    ImportAction, ImportChoice, ImportOrigin, ImportsPreview, ImportsRun, RegistrySearch, RequestSecret,
-    ServersAdd, ServersStopRun, ServersTest, SettingsSet, TypedCommand,
+    ImportAction, ImportChoice, ImportOrigin, ImportsPreview, ImportsRun, PolicySimulate, RegistrySearch,
+    RequestSecret, ServersAdd, ServersStopRun, ServersTest, SettingsSet, TypedCommand,
 };
 use gatehouse_model::server::{Builtin, ServerDraft};
-use gatehouse_model::{ErrorCode, Secret, Transport};
+use gatehouse_model::simulation::PolicyDraft;
+use gatehouse_model::{ErrorCode, Secret, Timestamp, Transport};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 
@@ -150,6 +151,19 @@ async fn cancelling_an_import_ends_the_wait_for_its_servers() {
     assert!(outcome.server.is_some(), "{outcome:?}");
     assert_eq!(outcome.problem.as_ref().map(|problem| problem.code), Some(ErrorCode::ServerUnavailable));
     assert!(server(&core, "silent").await.is_some());
+    core.shutdown().await;
+}
+
+/// A simulation waits for the disk, and is stopped before it has read anything.
+#[tokio::test]
+async fn cancelling_a_simulation_frees_its_name() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    let wanted =
+        || PolicySimulate { since: Timestamp(0), draft: PolicyDraft::default(), run: Some(RUN.into()) };
+    let (outcome, ()) = tokio::join!(biased; run(&core, wanted()), stop_run(&core));
+    assert_eq!(outcome.unwrap_err().code, ErrorCode::Cancelled);
+    assert_eq!(run(&core, wanted()).await.unwrap().calls, 0);
     core.shutdown().await;
 }
 

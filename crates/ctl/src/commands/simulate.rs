@@ -25,7 +25,7 @@ pub(crate) async fn run(
 ) -> Result<(), CliError> {
     let since = Timestamp(SystemClock.now().0.saturating_sub(millis(&wanted)));
     let draft = draft(wanted)?;
-    let found = session.run(&PolicySimulate { since, draft }).await?;
+    let found = session.run(&PolicySimulate { since, draft, run: None }).await?;
     if output.is_json() {
         return output.json(&found);
     }

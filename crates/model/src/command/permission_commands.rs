@@ -73,6 +73,9 @@ commands! {
             since: Timestamp,
             /// The other rules.
             draft: PolicyDraft,
+            /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
+            #[serde(default)]
+            run: Option<String>,
         } -> SimulationReport, Operator: "With conditions in the draft it tells what was in the arguments of calls.";
         /// Allows a tool or more, without approval.
         "policy.grant" PolicyGrant {
