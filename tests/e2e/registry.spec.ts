@@ -176,6 +176,13 @@ test("a newer version is shown and filled into the settings", async ({ gatehouse
   await expect(main.getByRole("textbox", { name: "Command", exact: true })).toHaveValue(
     "npx -y @example/weather@1.3.0",
   );
+  // It does not come back in a new window without the word that the registry filled it in.
+  await expect.poll(async () => JSON.stringify(await gatehouse.send("page_state", {}))).toContain("weather@1.3.0");
+  await main.reload();
+  await expect(main.getByText("The form has version 1.3.0 filled in. Check it, then save.")).toBeVisible();
+  await expect(main.getByRole("textbox", { name: "Command", exact: true })).toHaveValue(
+    "npx -y @example/weather@1.3.0",
+  );
   const unchanged = (await gatehouse.command("servers.list", {})).find((it) => it.config.id === config.id);
   expect(unchanged?.config.registry?.version).toBe("1.2.0");
   await main.getByRole("button", { name: "Cancel" }).click();

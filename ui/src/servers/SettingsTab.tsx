@@ -22,11 +22,14 @@ import styles from "./SettingsTab.module.css";
 /** Brings an editor, which nobody else needs. */
 const JsonSettings = lazy(() => import("./JsonSettings"));
 
-/** Name of the form that is not saved in what outlives the page. */
-const unfinishedName = ({ id }: ServerConfig) => `servers.settings/${id}`;
+/** A form that is not saved, and the newer version that was filled into it. */
+type Unfinished = { form: ServerForm; filledVersion: string | null };
+
+/** Its name in what outlives the page. It is for the connection that it was begun with, which may be another one since. */
+const unfinishedName = ({ id, generation }: ServerConfig) => `servers.settings/${id}/${String(generation)}`;
 
 /** The form that was not saved, without secrets; null where there is none. */
-const unfinished = (config: ServerConfig) => pageStateOf<ServerForm | null>(unfinishedName(config), null);
+const unfinished = (config: ServerConfig) => pageStateOf<Unfinished | null>(unfinishedName(config), null);
 
 type View = "form" | "json";
 type Props = {
@@ -91,14 +94,15 @@ type FormProps = Props & {
 /** The settings of a server in a form. It reconnects only when the connection is another one. */
 function FormSettings({ config, at, onRemove, onEdited, onSaved, onUpdate }: FormProps) {
   const t = useMessages();
-  const [edited, change] = useState(() => unfinished(config));
-  const setEdited = (form: ServerForm | null) => {
-    change(form);
-    keepPageState(unfinishedName(config), form === null ? undefined : withoutSecrets(form));
-    onEdited(form !== null);
+  const [begun, change] = useState(() => unfinished(config));
+  const edited = begun?.form ?? null;
+  const filledVersion = begun?.filledVersion ?? null;
+  const setEdited = (next: Unfinished | null) => {
+    change(next);
+    keepPageState(unfinishedName(config), next === null ? undefined : { ...next, form: withoutSecrets(next.form) });
+    onEdited(next !== null);
   };
   const [error, setError] = useState<UserError | null>(null);
-  const [filledVersion, setFilledVersion] = useState<string | null>(null);
   const edit = useAction("servers.edit");
   const fields = useRef<HTMLFormElement>(null);
   const form = edited ?? fromConfig(config);
@@ -112,7 +116,6 @@ function FormSettings({ config, at, onRemove, onEdited, onSaved, onUpdate }: For
     const store = () =>
       edit.request({ server: config.id, ...toDraft(form, config) }).then(() => {
         setEdited(null);
-        setFilledVersion(null);
         onSaved();
       }, failed);
     void begin("save", store, failed);
@@ -132,8 +135,7 @@ function FormSettings({ config, at, onRemove, onEdited, onSaved, onUpdate }: For
             server={config.id}
             onRead={({ version, draft }) => {
               if (draft !== null) {
-                setEdited(updatedForm(draft, config));
-                setFilledVersion(version);
+                setEdited({ form: updatedForm(draft, config), filledVersion: version });
                 onUpdate();
               }
               navigate({ page: "server", id: config.id, tab: "settings" });
@@ -150,7 +152,7 @@ function FormSettings({ config, at, onRemove, onEdited, onSaved, onUpdate }: For
           faults={edited ? faults : {}}
           at={at === "sign-in" ? at : undefined}
           onChange={(change) => {
-            setEdited({ ...form, ...change });
+            setEdited({ form: { ...form, ...change }, filledVersion });
           }}
         />
         {shownError && <ErrorAlert error={shownError} />}
@@ -164,7 +166,6 @@ function FormSettings({ config, at, onRemove, onEdited, onSaved, onUpdate }: For
                 variant="default"
                 onClick={() => {
                   setEdited(null);
-                  setFilledVersion(null);
                   setError(null);
                 }}
               >
