@@ -78,8 +78,6 @@ test("a call that began before hundreds of others and ends after them appears am
   const client = await gatehouse.connect("Claude Code");
   const slow = client.call("current_time", {});
   await expect.poll(async () => (await gatehouse.command("approvals.list", { known: [] })).length).toBe(1);
-  const [pending] = await gatehouse.command("approvals.list", { known: [] });
-  if (pending?.request.kind !== "call") throw new Error("no request");
   await gatehouse.command("policy.autoApprove", { server: "Notes", client: null, to: "all" });
   for (let at = 0; at < 205; at += 1) await client.call("list_notes", {});
   await main.getByRole("link", { name: "Activity" }).click();
@@ -89,10 +87,7 @@ test("a call that began before hundreds of others and ends after them appears am
     it.scrollTop = 0;
   });
   await expect.poll(() => area.evaluate((it) => it.scrollHeight)).toBeGreaterThan(204 * 36);
-  const choice = { lifetime: "once" as const, width: "call" as const, everyClient: false, conditions: [] };
-  await gatehouse.command("approvals.answer", {
-    answers: [{ id: pending.id, hash: pending.request.hash, answer: { answer: "allow", choice } }],
-  });
+  await gatehouse.allowOnce();
   await slow;
   await expect.poll(() => area.evaluate((it) => it.scrollHeight)).toBeGreaterThan(205 * 36);
   await area.evaluate((it) => {

@@ -85,6 +85,16 @@ export class Gatehouse {
     }
   }
 
+  /** Lets the oldest pending call run once, as the user would. */
+  async allowOnce(): Promise<void> {
+    const [pending] = await this.command("approvals.list", { known: [] });
+    if (pending?.request.kind !== "call") throw new Error("no call is pending");
+    const choice = { lifetime: "once" as const, width: "call" as const, everyClient: false, conditions: [] };
+    await this.command("approvals.answer", {
+      answers: [{ id: pending.id, hash: pending.request.hash, answer: { answer: "allow", choice } }],
+    });
+  }
+
   /** The rules in words. */
   async rules(): Promise<string[]> {
     const { rules } = await this.command("policy.show", {});

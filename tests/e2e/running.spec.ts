@@ -36,12 +36,7 @@ test("a call that waits for an answer is shown as that, and cannot be cancelled"
   const running = main.getByRole("region", { name: "Running: 1" });
   await expect(running).toContainText("waiting for your approval");
   await expect(running.getByRole("button")).toHaveCount(0);
-  const [pending] = await gatehouse.command("approvals.list", { known: [] });
-  if (pending?.request.kind !== "call") throw new Error("no request");
-  const choice = { lifetime: "once" as const, width: "call" as const, everyClient: false, conditions: [] };
-  await gatehouse.command("approvals.answer", {
-    answers: [{ id: pending.id, hash: pending.request.hash, answer: { answer: "allow", choice } }],
-  });
+  await gatehouse.allowOnce();
   expect((await call).isError).toBeFalsy();
   await expect(running).toBeHidden();
 });
