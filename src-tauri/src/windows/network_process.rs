@@ -64,14 +64,15 @@ fn is_network_process(process: Pid) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::{Command, Stdio};
+    use std::io::{Read, Write};
+    use std::path::Path;
+    use std::process::{Child, Command, Stdio};
 
     #[test]
     fn finds_own_network_process_alone() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("WebKitNetworkProcess");
         fs::copy("/bin/cat", &program).unwrap();
-        let start = |program: &std::path::Path| Command::new(program).stdin(Stdio::piped()).spawn().unwrap();
         let mut network = start(&program);
         let mut other = start("/bin/cat".as_ref());
         let found: Vec<_> = children().into_iter().filter(|it| is_network_process(*it)).collect();
@@ -81,5 +82,14 @@ mod tests {
         assert!(other.try_wait().unwrap().is_none());
         other.kill().unwrap();
         other.wait().unwrap();
+    }
+
+    /// Starts a program that repeats its input, and waits for its answer: the system names a process only after it
+    /// let its parent go on.
+    fn start(program: &Path) -> Child {
+        let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(b".").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        child
     }
 }
