@@ -65,7 +65,7 @@ impl NotificationDisplay for TauriPlatform {
     }
 
     fn set_badge(&self, count: u32) {
-        main_window::set_badge(&self.app, count);
+        self.notifications.set_badge(count);
     }
 
     fn is_main_focused(&self) -> bool {

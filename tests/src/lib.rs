@@ -35,6 +35,8 @@ pub mod sign_in;
 pub mod sse_stream;
 pub mod stored_calls;
 #[cfg(target_os = "linux")]
+pub mod update_server;
+#[cfg(target_os = "linux")]
 pub mod walkthrough;
 #[cfg(target_os = "linux")]
 pub mod window;

@@ -2,20 +2,32 @@
 //! started for it and end with it. Pages are driven through the platform's WebDriver. Must never touch
 //! the desktop of the developer.
 
+#[cfg(target_os = "linux")]
+mod bus_monitor;
 mod desktop;
 mod driver;
 #[cfg(target_os = "linux")]
+mod full_screen;
+#[cfg(target_os = "linux")]
 mod pointer;
+#[cfg(target_os = "linux")]
+mod tray_host;
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-pub use desktop::Desktop;
+#[cfg(target_os = "linux")]
+pub use bus_monitor::BusMonitor;
+pub use desktop::{Desktop, WindowPlace};
 use driver::WebDriverSession;
 #[cfg(target_os = "linux")]
+pub use full_screen::FullScreenWindow;
+#[cfg(target_os = "linux")]
 pub use pointer::{Pointer, ScreenPoint};
+#[cfg(target_os = "linux")]
+pub use tray_host::TrayHost;
 
 use crate::client::{Client, Sdk};
 use crate::eventually::eventually;
@@ -93,6 +105,11 @@ impl AppWindow {
     /// Quits the application by its own command, as a user would, and waits until it is gone.
     pub fn quit(self) -> Result<()> {
         self.main().run("window.__TAURI_INTERNALS__.invoke('quit'); return null").ok();
+        self.wait_until_closed()
+    }
+
+    /// Waits until the application has exited.
+    pub fn wait_until_closed(self) -> Result<()> {
         self.driver.wait_until_closed()
     }
 }
@@ -183,11 +200,12 @@ impl WebPage<'_> {
     }
 
     /// Clicks on the element with this name that is a button, a link, a label, an input, a summary or has an
-    /// ARIA role.
+    /// ARIA role. A label may have a description below its name.
     pub fn press(&self, name: &str) -> Result<()> {
         let element = self.element(&format!(
             "[...{REACHABLE}.querySelectorAll('button, a, [role], label, input, summary')].filter((it) => \
-             [it.getAttribute('aria-label'), it.innerText?.trim(), it.value].includes({}))",
+             [it.getAttribute('aria-label'), it.innerText?.trim(), it.value, \
+             it.matches('label') && it.innerText.trim().split('\\n', 1)[0]].includes({}))",
             json!(name)
         ))?;
         self.driver.post(&format!("element/{element}/click"), &json!({})).map(drop)

@@ -117,6 +117,11 @@ const WITHHELD: [&str; 2] = ["XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"];
 /// that anyone can open.
 const BACKENDS: [&str; 2] = ["x11", "wayland"];
 
+/// Where the runtime of an AppImage says that the image and the folder of its mount are: updates replace the one, and the
+/// start at login starts it. Only believed by a program in that folder.
+const OF_APP_IMAGE: [&str; 2] = ["APPIMAGE", APP_FOLDER];
+const APP_FOLDER: &str = "APPDIR";
+
 /// With any value but `0`, WebKitGTK draws pages with the processor. For pages of text, starting the graphics driver in
 /// each web process costs more memory and time than it saves, and on some machines windows stay blank with it. If the user
 /// sets it, this and the rest of [`SET_WITH_IT`] are left to the user.
@@ -172,6 +177,7 @@ fn is_allowed(name: &OsStr, value: &OsStr) -> bool {
             value.to_str().is_some_and(|list| list.split(',').all(|one| BACKENDS.contains(&one)))
         }
         _ if WITHHELD.contains(&name) => false,
+        _ if OF_APP_IMAGE.contains(&name) => is_in_app_image(),
         _ => {
             SET_WITH_IT.iter().any(|set| set.0 == name && value == set.1)
                 || ALLOWED.contains(&name)
@@ -181,6 +187,11 @@ fn is_allowed(name: &OsStr, value: &OsStr) -> bool {
     };
     // On Windows names are case-insensitive.
     if cfg!(windows) { known(&name.to_ascii_uppercase()) } else { known(name) }
+}
+
+fn is_in_app_image() -> bool {
+    let folder = std::env::var_os(APP_FOLDER).filter(|folder| !folder.is_empty());
+    folder.is_some_and(|folder| std::env::current_exe().is_ok_and(|program| program.starts_with(folder)))
 }
 
 /// The variables to run with. A name that is not Unicode is dropped.
@@ -341,6 +352,8 @@ mod tests {
             ("GITHUB_TOKEN", "for a server"),
             ("SSL_CERT_FILE", "/tmp/evil.pem"),
             ("SSL_CERT_DIR", "/tmp/evil"),
+            ("APPIMAGE", "/tmp/evil.AppImage"),
+            ("APPDIR", "/tmp/evil"),
             // Looks like one of Gatehouse's own; withholding it must come to an end.
             ("LOOKS_OURS", "set-by-gatehouse"),
         ];
@@ -371,5 +384,32 @@ mod tests {
             .unwrap();
         let said = String::from_utf8_lossy(&child.stdout);
         assert!(child.status.success() && said.contains(FREE), "{child:?}");
+    }
+
+    /// Starts the process as the runtime of an AppImage does.
+    #[cfg(unix)]
+    #[test]
+    fn keeps_place_of_own_app_image() {
+        const CHILD: &str = "GATEHOUSE_CHILD_IN_APP_IMAGE";
+        if std::env::var_os(CHILD).is_some() {
+            let kept = OF_APP_IMAGE.iter().all(|name| is_allowed(OsStr::new(name), OsStr::new("x")));
+            println!("kept: {kept}");
+            return;
+        }
+        let program = std::env::current_exe().unwrap();
+        let this = "process::environment::tests::keeps_place_of_own_app_image";
+        for (mount, is_kept) in
+            [(program.parent().unwrap(), true), ("/tmp/other".as_ref(), false), ("".as_ref(), false)]
+        {
+            let child = std::process::Command::new(&program)
+                .args([this, "--exact", "--nocapture"])
+                .env(CHILD, "1")
+                .env("APPIMAGE", "/home/user/Gatehouse.AppImage")
+                .env("APPDIR", mount)
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&child.stdout);
+            assert!(said.contains(&format!("kept: {is_kept}")), "{mount:?}: {child:?}");
+        }
     }
 }

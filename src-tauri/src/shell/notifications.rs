@@ -1,7 +1,10 @@
-//! System notifications. What they say and when is in `gatehouse-desktop`. A desktop without them is not an error.
+//! System notifications, and the badge on the application's icon. What they say and when is in `gatehouse-desktop`. A
+//! desktop without them is not an error.
 
 #[cfg(target_os = "linux")]
 mod freedesktop;
+#[cfg(target_os = "linux")]
+mod launcher_badge;
 mod request;
 #[cfg(not(target_os = "linux"))]
 mod toast;
@@ -38,6 +41,10 @@ impl SystemNotifications {
 
     pub(crate) fn close(&self, tag: &NotificationTag) {
         self.send(NotificationRequest::Close(tag.clone()));
+    }
+
+    pub(crate) fn set_badge(&self, count: u32) {
+        self.send(NotificationRequest::Badge(count));
     }
 
     /// After the application has ended there is no receiver, and nothing to do.

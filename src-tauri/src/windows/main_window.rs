@@ -1,5 +1,5 @@
-//! The main window: creating, raising and closing it, and the badge on its icon. It exists only while the user looks at
-//! it: a hidden page would keep its process and its memory.
+//! The main window: creating, raising and closing it, and on Windows and macOS the badge on its icon. It exists only while
+//! the user looks at it: a hidden page would keep its process and its memory.
 
 use parking_lot::Mutex;
 use tauri::webview::WebviewWindowBuilder;
@@ -117,11 +117,11 @@ pub(super) fn is_opening(app: &AppHandle) -> bool {
     app.state::<MainWindowState>().0.lock().is_opening
 }
 
-/// Shows the number of pending approvals on the application's icon, where the desktop can. The main window may be
-/// closed, so any window will do.
+/// Shows the number of pending approvals on the application's icon. The main window may be closed, so any window will do.
+#[cfg(not(target_os = "linux"))]
 pub(crate) fn set_badge(app: &AppHandle, count: u32) {
     for window in app.webview_windows().values() {
-        #[cfg(not(target_os = "windows"))]
+        #[cfg(target_os = "macos")]
         let shown = window.set_badge_count(if count == 0 { None } else { Some(i64::from(count)) });
         #[cfg(target_os = "windows")]
         let shown = window.set_overlay_icon(if count == 0 { None } else { Some(badge()) });

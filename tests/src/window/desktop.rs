@@ -1,6 +1,7 @@
 //! A virtual desktop: an X server, a bus without services, a keychain that is unlocked from the start, a
 //! window manager. All of them end when it is dropped.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
@@ -31,6 +32,15 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus C
 /// The preferences of the application, below its home folder.
 const PREFERENCES: &str = "data/app.gatehouse.desktop/preferences.json";
 
+/// Position and size of the content of a window, in pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowPlace {
+    pub x: i32,
+    pub y: i32,
+    pub width: i32,
+    pub height: i32,
+}
+
 #[derive(Debug)]
 pub struct Desktop {
     bus: String,
@@ -41,6 +51,8 @@ pub struct Desktop {
     servers: [ChildProcess; 2],
     home: TempDir,
     draws_as_for_users: bool,
+    /// What programs get besides the variables of every desktop.
+    variables: Vec<(&'static str, OsString)>,
 }
 
 impl Drop for Desktop {
@@ -102,13 +114,14 @@ impl Desktop {
             servers,
             home,
             draws_as_for_users: false,
+            variables: Vec::new(),
         };
         desktop.window_manager()?;
         Ok(desktop)
     }
 
     /// A command that runs on this desktop.
-    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let home = self.home.path();
         let mut command = Command::new(program);
         command
@@ -128,6 +141,7 @@ impl Desktop {
             .env_remove("SESSION_MANAGER")
             .env_remove("GNOME_KEYRING_CONTROL")
             .env_remove("GATEHOUSE_DATA_DIR")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(home);
         for moved in MOVED_SETTINGS {
             command.env_remove(moved);
@@ -142,6 +156,24 @@ impl Desktop {
     /// then. Not for tests: WebKitGTK leaves WebDriver's request for a screenshot unanswered while such a page stands still.
     pub fn draw_as_for_users(&mut self) {
         self.draws_as_for_users = true;
+    }
+
+    /// Sets a variable for the programs that are started from now on.
+    pub fn set_variable(&mut self, name: &'static str, value: impl Into<OsString>) {
+        self.variables.push((name, value.into()));
+    }
+
+    /// Starts a program that belongs to the desktop and ends with it, and waits until it has taken its name on the bus.
+    pub fn start_service(&mut self, command: &mut Command, name: &str) -> Result<()> {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let program = command.get_program().to_string_lossy().into_owned();
+        self.helpers.push(HelperProcess(child.context(program)?));
+        eventually_holds(format!("the service {name}"), || self.has_owner(name))
+    }
+
+    /// Stores something as the preferences of the application, which must not be running.
+    pub fn store_preferences(&self, stored: &serde_json::Value) -> Result<()> {
+        Ok(fs::write(self.home.path().join(PREFERENCES), stored.to_string())?)
     }
 
     /// Makes the next start of the application a first one, which begins with the first steps.
@@ -197,6 +229,22 @@ impl Desktop {
     pub fn until_visible(&self, name: &str, wanted: bool) -> Result<()> {
         let what = format!("the window {name} to be visible: {wanted}");
         eventually_holds(what, || Ok(self.is_visible(name)? == wanted))
+    }
+
+    /// Where the visible window with this name is.
+    pub fn place_of(&self, name: &str) -> Result<WindowPlace> {
+        let window = self.xdotool(&["search", "--onlyvisible", "--name", &format!("^{name}$")])?;
+        let printed = self.xdotool(&["getwindowgeometry", "--shell", &window])?;
+        let figure = |of: &str| -> Result<i32> {
+            let line = printed.lines().find_map(|line| line.strip_prefix(of)?.strip_prefix('='));
+            Ok(line.with_context(|| format!("no {of} in {printed:?}"))?.parse()?)
+        };
+        Ok(WindowPlace {
+            x: figure("X")?,
+            y: figure("Y")?,
+            width: figure("WIDTH")?,
+            height: figure("HEIGHT")?,
+        })
     }
 
     /// Runs `xdotool`, and returns its output.

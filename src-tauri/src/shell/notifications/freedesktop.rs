@@ -12,6 +12,7 @@ use zbus::message::Type;
 use zbus::zvariant::Value;
 use zbus::{Connection, MatchRule, Message, MessageStream};
 
+use super::launcher_badge::LauncherBadge;
 use super::request::NotificationRequest;
 
 /// Name of the service, and of its interface.
@@ -20,7 +21,7 @@ const PATH: &str = "/org/freedesktop/Notifications";
 
 /// Names of the application's icon and of its desktop entry, as the packages install them.
 const ICON: &str = "gatehouse";
-const DESKTOP_ENTRY: &str = "Gatehouse";
+pub(super) const DESKTOP_ENTRY: &str = "Gatehouse";
 
 /// From the sound naming specification.
 const SOUND: &str = "message-new-instant";
@@ -31,8 +32,8 @@ const DEFAULT_ACTION: &str = "default";
 /// Signals that may wait to be read.
 const QUEUED_SIGNALS: usize = 64;
 
-/// How long the desktop may take to show a notification.
-const SHOW_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the desktop may take to do one thing.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The desktop's notification service, and what it shows for us.
 struct NotificationService {
@@ -41,26 +42,31 @@ struct NotificationService {
     shown: HashMap<NotificationTag, u32>,
 }
 
-/// Shows and closes notifications until the application ends. The service is connected to when it is first needed.
+/// Shows and closes notifications, and shows the badge, until the application ends. The service is connected to when it is
+/// first needed.
 pub(super) async fn run(mut outbox: mpsc::UnboundedReceiver<NotificationRequest>, app: AppHandle) {
     let mut service: Option<NotificationService> = None;
+    let mut badge = LauncherBadge::default();
     loop {
         tokio::select! {
-            request = outbox.recv() => {
-                let Some(request) = request else { return };
-                let done = tokio::time::timeout(SHOW_TIMEOUT, handle(&mut service, request)).await;
-                match done {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => {
-                        tracing::warn!(%error, "no notification");
-                        service = None;
-                    }
-                    Err(_) => {
-                        tracing::warn!("no notification: the desktop does not answer");
+            request = outbox.recv() => match request {
+                Some(NotificationRequest::Show(notification)) => {
+                    if !in_time("notification", show(&mut service, notification)).await {
                         service = None;
                     }
                 }
-            }
+                Some(NotificationRequest::Close(tag)) => {
+                    if let Some(shown) = &mut service
+                        && !in_time("end of a notification", shown.close(&tag)).await
+                    {
+                        service = None;
+                    }
+                }
+                Some(NotificationRequest::Badge(count)) => {
+                    in_time("badge", badge.set(count)).await;
+                }
+                None => return,
+            },
             signal = next_signal(&mut service) => match signal {
                 Some(Ok(message)) => {
                     if let Some(tag) = service.as_mut().and_then(|service| service.clicked(&message)) {
@@ -74,6 +80,16 @@ pub(super) async fn run(mut outbox: mpsc::UnboundedReceiver<NotificationRequest>
     }
 }
 
+/// Whether this was done, and soon enough.
+async fn in_time(what: &str, action: impl Future<Output = zbus::Result<()>>) -> bool {
+    match tokio::time::timeout(ANSWER_TIMEOUT, action).await {
+        Ok(Ok(())) => return true,
+        Ok(Err(error)) => tracing::warn!(%error, "no {what}"),
+        Err(_) => tracing::warn!("no {what}: the desktop does not answer"),
+    }
+    false
+}
+
 /// The next signal of the service; `None` when its connection has ended. Without a service there is none.
 async fn next_signal(service: &mut Option<NotificationService>) -> Option<zbus::Result<Message>> {
     match service {
@@ -82,22 +98,15 @@ async fn next_signal(service: &mut Option<NotificationService>) -> Option<zbus::
     }
 }
 
-async fn handle(service: &mut Option<NotificationService>, request: NotificationRequest) -> zbus::Result<()> {
-    match request {
-        NotificationRequest::Show(notification) => {
-            if service.is_none() {
-                *service = Some(NotificationService::connect().await?);
-            }
-            match service {
-                Some(service) => service.show(notification).await,
-                None => Ok(()),
-            }
-        }
-        NotificationRequest::Close(tag) => match service {
-            Some(service) => service.close(&tag).await,
-            None => Ok(()),
-        },
-    }
+async fn show(
+    service: &mut Option<NotificationService>,
+    notification: SystemNotification,
+) -> zbus::Result<()> {
+    let service = match service {
+        Some(service) => service,
+        None => service.insert(NotificationService::connect().await?),
+    };
+    service.show(notification).await
 }
 
 impl NotificationService {

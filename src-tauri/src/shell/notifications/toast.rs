@@ -1,5 +1,5 @@
-//! Notifications on Windows and macOS. Their libraries wait for a click on a thread of their own, so only so many are
-//! waited for; a further one is shown, and a click on it opens nothing.
+//! Notifications and the badge on Windows and macOS. Their libraries wait for a click on a thread of their own, so only so
+//! many are waited for; a further one is shown, and a click on it opens nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,6 +10,7 @@ use tauri::{AppHandle, Manager as _};
 use tokio::sync::mpsc;
 
 use super::request::NotificationRequest;
+use crate::windows::main_window;
 
 /// Most notifications whose click is waited for.
 const MOST_WAITING: usize = 8;
@@ -28,6 +29,7 @@ pub(super) async fn run(mut outbox: mpsc::UnboundedReceiver<NotificationRequest>
         match request {
             NotificationRequest::Show(notification) => show(&app, &waiting, notification),
             NotificationRequest::Close(tag) => tracing::debug!(?tag, "the notification stays"),
+            NotificationRequest::Badge(count) => main_window::set_badge(&app, count),
         }
     }
 }
