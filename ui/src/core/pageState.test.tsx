@@ -11,7 +11,7 @@ beforeEach(async () => {
   vi.useFakeTimers();
   told.mockReset().mockResolvedValue(undefined);
   await restorePageState({
-    pageState: () => Promise.resolve({ left: '{"text":"before","count":1}' }),
+    pageState: () => Promise.resolve({ broken: '{"text":', left: '{"text":"before","count":1}' }),
     setPageState: told,
   });
 });
@@ -23,6 +23,11 @@ afterEach(() => {
 it("begins with what the page before left", () => {
   expect(pageStateOf("left", first)).toEqual({ text: "before", count: 1 });
   expect(pageStateOf("nothing", first)).toBe(first);
+});
+
+it("begins without a value that cannot be read, and with all others", () => {
+  expect(pageStateOf("broken", first)).toBe(first);
+  expect(pageStateOf("left", first)).not.toBe(first);
 });
 
 it("outlives its component, and tells the shell the last of several changes", () => {

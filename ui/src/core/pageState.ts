@@ -19,7 +19,13 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 export async function restorePageState(from: Shell): Promise<void> {
   shell = from;
   const left = await from.pageState().catch(() => ({}));
-  for (const [name, text] of Object.entries(left)) values.set(name, JSON.parse(text));
+  for (const [name, text] of Object.entries(left)) {
+    try {
+      values.set(name, JSON.parse(text));
+    } catch {
+      // What cannot be read must not keep the window from opening: it begins without it.
+    }
+  }
 }
 
 /** The value with this name, which must be used with one type only; the first value where there is none. */
