@@ -68,3 +68,17 @@ test("a server's settings that were not saved are there again, and saving ends t
   await expect(main.getByRole("heading", { name: "renamed" })).toBeVisible();
   await expect.poll(() => gatehouse.send("page_state", {})).toEqual({});
 });
+
+test("what was typed just before the page ends is there again", async ({ main }) => {
+  await main.getByRole("link", { name: "Activity", exact: true }).click();
+  const search = main.getByLabel("Search tools, arguments and results");
+  await search.fill("vien");
+  // No time for anything else between the last key and the end of the page.
+  await main.evaluate(() => {
+    document.execCommand("insertText", false, "na");
+    setTimeout(() => {
+      window.location.reload();
+    });
+  });
+  await expect(search).toHaveValue("vienna");
+});

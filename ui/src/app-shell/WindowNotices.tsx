@@ -3,6 +3,7 @@ import { Notifications } from "@mantine/notifications";
 import { useEffect, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
+import { flushPageState } from "../core/pageState";
 import { useMessages } from "../messages";
 import { navigate } from "../navigation/route";
 import { offerServer } from "../navigation/serverOffer";
@@ -46,6 +47,7 @@ function CloseNotice({ preferences, onPreferences }: PreferencesProps) {
   const close = () => {
     setAsked(false);
     onPreferences({ ...preferences, saidKeepsRunning: true });
+    flushPageState();
     platform.close().catch(ignored);
   };
   return (

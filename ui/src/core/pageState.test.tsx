@@ -48,6 +48,14 @@ it("outlives its component, and tells the shell the last of several changes", ()
   expect(again.result.current[0]).toEqual({ text: "ab", count: 2 });
 });
 
+it("tells the shell at once when the page ends", () => {
+  keepPageState("draft", "half a");
+  window.dispatchEvent(new Event("pagehide"));
+  expect(told.mock.calls).toEqual([["draft", '"half a"']]);
+  vi.runAllTimers();
+  expect(told).toHaveBeenCalledTimes(1);
+});
+
 it("removes what is as it was at first, and says nothing of what did not change", () => {
   keepPageState("kind", "calls");
   keepPageState("kind", "calls");

@@ -18,6 +18,7 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 /** Takes over what the page before left, before anything is rendered. From then on the shell is told of changes. */
 export async function restorePageState(from: Shell): Promise<void> {
   shell = from;
+  window.addEventListener("pagehide", flushPageState);
   const left = await from.pageState().catch(() => ({}));
   for (const [name, text] of Object.entries(left)) {
     try {
@@ -40,7 +41,7 @@ export function keepPageState(name: string, value: unknown): void {
   else values.set(name, value);
   if (shell === null) return;
   untold.add(name);
-  timer ??= setTimeout(tellShell, BATCH_MS);
+  timer ??= setTimeout(flushPageState, BATCH_MS);
 }
 
 /** A state that outlives its component and the window, as long as it differs from the first value. The name must stay the same. */
@@ -53,7 +54,9 @@ export function usePageState<Value>(name: string, first: Value): [Value, Dispatc
   return [value, set];
 }
 
-function tellShell() {
+/** Tells the shell at once what it has not been told. */
+export function flushPageState() {
+  clearTimeout(timer);
   timer = undefined;
   for (const name of untold) {
     const value = values.get(name);

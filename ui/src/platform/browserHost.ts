@@ -5,16 +5,22 @@ import { createMainPlatform, createPromptPlatform } from "./shellCommands";
 import type { Unsubscribe } from "./platform";
 import { toUserError } from "./userError";
 
+/** Largest body, in characters, that is certain to be within what browsers send for a page that ends. */
+const MAX_KEPT_ALIVE = 16_000;
+
 async function invoke<Reply>(command: string, args: Record<string, unknown> = {}): Promise<Reply> {
+  const body = JSON.stringify(args);
   const response = await fetch(`/host/${command}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify(args),
+    body,
+    // The page may end right after it.
+    keepalive: command === "set_page_state" && body.length < MAX_KEPT_ALIVE,
   });
-  const body: unknown = await response.json();
+  const reply: unknown = await response.json();
   // eslint-disable-next-line @typescript-eslint/only-throw-error -- user errors are data, with no stack to show
-  if (!response.ok) throw toUserError(body);
-  return body as Reply;
+  if (!response.ok) throw toUserError(reply);
+  return reply as Reply;
 }
 
 function listen(command: string, heard: (message: never) => void): Unsubscribe {
