@@ -82,3 +82,22 @@ test("what was typed just before the page ends is there again", async ({ main })
   });
   await expect(search).toHaveValue("vienna");
 });
+
+test("arguments of prompts and templates are there again, in the Playground and on the server's page", async ({
+  gatehouse,
+  main,
+}) => {
+  const id = await gatehouse.addFixture("fixture");
+  await main.getByRole("link", { name: "Playground", exact: true }).click();
+  await main.getByLabel("Search tools, prompts and resources").fill("greet");
+  await main.getByRole("option", { name: /^greet/i }).click();
+  await main.getByRole("combobox", { name: "name" }).fill("Ana");
+  await reopen(gatehouse, main, ["Ana"]);
+  await expect(main.getByRole("combobox", { name: "name" })).toHaveValue("Ana");
+
+  await main.goto(`${gatehouse.address}/#/servers/${id}/resources`);
+  await main.getByRole("option", { name: /fixture:\/\/item/ }).click();
+  await main.getByRole("combobox", { name: "id" }).fill("197");
+  await reopen(gatehouse, main, ["197"]);
+  await expect(main.getByText("fixture://item/197")).toBeVisible();
+});

@@ -5,6 +5,7 @@ import { useState } from "react";
 
 import { RunProgress } from "../running/RunProgress";
 import { useCore } from "../core/CoreProvider";
+import { usePageState } from "../core/pageState";
 import type { PromptView } from "../generated/types";
 import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
@@ -19,19 +20,19 @@ type Props = {
   completes: boolean;
   /** Id of the client in whose name it is got; the user's where absent. */
   client?: string | null;
-  /** The values to begin with. */
+  /** The values to begin with, in place of those that were entered before. */
   given?: Readonly<Record<string, string>>;
 };
 
 const nothing: Readonly<Record<string, string>> = {};
 
 /** One prompt: its arguments with the server's completions, and what it comes to. */
-export function PromptPanel({ prompt, server, completes, client = null, given = nothing }: Props) {
+export function PromptPanel({ prompt, server, completes, client = null, given }: Props) {
   const { name, title, description, arguments: wanted } = prompt;
   const t = useMessages();
   const { platform } = useCore();
   const { shown, error, running, busy, run, cancel } = useResultRequest();
-  const [values, setValues] = useState<Readonly<Record<string, string>>>(given);
+  const [values, setValues] = usePageState(`catalog.prompt/${server}/${name}`, nothing, given);
   const [tried, setTried] = useState(false);
   const missing = (argument: string) => (values[argument] ?? "").trim() === "";
   const get = () => {

@@ -1,9 +1,9 @@
 import clsx from "clsx";
-import { useState } from "react";
 
 import type { ResourceView, ServerCatalog, TemplateView } from "../generated/types";
 import { useMessages, useSizes } from "../messages";
 import { CopyButton } from "../components/CopyButton";
+import { usePageState } from "../core/pageState";
 import { expandTemplate } from "../core/uriTemplate";
 import { CompletionField } from "./CompletionField";
 import { ResourceReader } from "./ResourceReader";
@@ -39,13 +39,15 @@ export function ResourcePanel({
   );
 }
 
+const nothing: Readonly<Record<string, string>> = {};
+
 /** A template with one field for each variable; what they come to is shown before it is read. */
 export function TemplatePanel({
   template: { uriTemplate, variables, title, description, mimeType },
   ...one
 }: PanelProps & { template: TemplateView }) {
   const t = useMessages();
-  const [values, setValues] = useState<Record<string, string>>({});
+  const [values, setValues] = usePageState(`catalog.template/${one.server}/${uriTemplate}`, nothing);
   const uri = expandTemplate(uriTemplate, values);
   return (
     <>

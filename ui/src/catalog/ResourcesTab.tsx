@@ -2,6 +2,7 @@ import { IconFiles } from "@tabler/icons-react";
 import clsx from "clsx";
 import { useState } from "react";
 
+import { usePageState } from "../core/pageState";
 import { useCoreQuery } from "../core/useCoreQuery";
 import { useMessages } from "../messages";
 import { EmptyState } from "../components/EmptyState";
@@ -17,7 +18,7 @@ export function ResourcesTab({ server }: { server: string }) {
   const t = useMessages();
   const { data: catalog, error, loading } = useCoreQuery("servers.catalog", { server });
   const [filter, setFilter] = useState("");
-  const [picked, setPicked] = useState<string | null>(null);
+  const [picked, setPicked] = usePageState<string | null>(`servers.resource/${server}`, null);
   if (error) return <ErrorAlert error={error} />;
   if (loading || !catalog) return <LoadingIndicator />;
   const { resources, templates, declared, resourcesProblem } = catalog;

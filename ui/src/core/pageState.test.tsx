@@ -17,6 +17,7 @@ beforeEach(async () => {
 });
 
 afterEach(() => {
+  vi.runAllTimers();
   vi.useRealTimers();
 });
 
@@ -46,6 +47,13 @@ it("outlives its component, and tells the shell the last of several changes", ()
 
   const again = renderHook(() => usePageState("filter", first));
   expect(again.result.current[0]).toEqual({ text: "ab", count: 2 });
+});
+
+it("begins with what it is given, and keeps that in place of what was left", () => {
+  const given = { text: "given", count: 2 };
+  const { result } = renderHook(() => usePageState("left", first, given));
+  expect(result.current[0]).toBe(given);
+  expect(pageStateOf("left", first)).toBe(given);
 });
 
 it("tells the shell at once when the page ends", () => {

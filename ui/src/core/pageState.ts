@@ -44,9 +44,16 @@ export function keepPageState(name: string, value: unknown): void {
   timer ??= setTimeout(flushPageState, BATCH_MS);
 }
 
-/** A state that outlives its component and the window, as long as it differs from the first value. The name must stay the same. */
-export function usePageState<Value>(name: string, first: Value): [Value, Dispatch<SetStateAction<Value>>] {
-  const [value, set] = useState(() => pageStateOf(name, first));
+/**
+ * A state that outlives its component and the window, as long as it differs from the first value. It begins with `given`,
+ * where there is one, in place of what was kept. The name must stay the same.
+ */
+export function usePageState<Value>(
+  name: string,
+  first: Value,
+  given?: Value,
+): [Value, Dispatch<SetStateAction<Value>>] {
+  const [value, set] = useState(() => given ?? pageStateOf(name, first));
   const [initial] = useState(first);
   useEffect(() => {
     keepPageState(name, value === initial ? undefined : value);
