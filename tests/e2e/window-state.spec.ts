@@ -2,6 +2,7 @@
 
 import type { Page } from "@playwright/test";
 
+import type { ProfileSettings } from "../../ui/src/generated/types.ts";
 import { expect, test, type Gatehouse } from "./base.ts";
 
 /** Ends the page as closing the window does, once the shell has these words, and begins the next one. */
@@ -100,4 +101,45 @@ test("arguments of prompts and templates are there again, in the Playground and 
   await main.getByRole("combobox", { name: "id" }).fill("197");
   await reopen(gatehouse, main, ["197"]);
   await expect(main.getByText("fixture://item/197")).toBeVisible();
+});
+
+test("a new client and a profile are there again with what was entered, and not once they are done", async ({
+  gatehouse,
+  main,
+}) => {
+  await gatehouse.command("clients.add", { name: "Claude Code" });
+  await main.getByRole("link", { name: "Clients" }).click();
+  await main.getByRole("button", { name: "Add client" }).click();
+  const name = main.getByRole("dialog").getByRole("textbox", { name: "Name" });
+  await name.fill("Cursor");
+  await reopen(gatehouse, main, ["Cursor"]);
+  await expect(name).toHaveValue("Cursor");
+  await main.getByRole("button", { name: "Create token" }).click();
+  await expect(main.getByRole("dialog", { name: /Cursor/ })).toBeVisible();
+  // The new token is shown once: it is in no other window.
+  await expect.poll(() => gatehouse.send("page_state", {})).toEqual({});
+  await main.reload();
+  await expect(main.getByRole("article", { name: "Cursor" })).toBeVisible();
+  await expect(main.getByRole("dialog")).toBeHidden();
+
+  const settings: ProfileSettings = {
+    name: "Work",
+    servers: [],
+    otherServers: "shown",
+    deniedTools: "listed",
+    naming: null,
+    toolList: "full",
+    callsPerMinute: null,
+    folders: [],
+  };
+  await gatehouse.command("profiles.add", { settings });
+  const work = main.getByRole("article", { name: "Work" });
+  await work.getByRole("button", { name: "Edit" }).click();
+  const editor = main.getByRole("dialog", { name: "Edit Work" });
+  await editor.getByRole("textbox", { name: /^Calls per minute/ }).fill("30");
+  await reopen(gatehouse, main, ["30"]);
+  await expect(editor.getByRole("textbox", { name: /^Calls per minute/ })).toHaveValue("30");
+  await editor.getByRole("button", { name: "Cancel" }).click();
+  await expect(editor).toBeHidden();
+  await expect.poll(() => gatehouse.send("page_state", {})).toEqual({});
 });

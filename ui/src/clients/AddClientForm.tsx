@@ -1,6 +1,7 @@
 import { Button, Group, Stack, TextInput } from "@mantine/core";
 import { useState } from "react";
 
+import { keepPageState, usePageState } from "../core/pageState";
 import { useAction } from "../core/useAction";
 import type { MintedClient, UserError } from "../generated/types";
 import { useMessages } from "../messages";
@@ -8,15 +9,17 @@ import { ErrorAlert } from "../components/ErrorAlert";
 import { toUserError } from "../platform";
 
 type Props = {
+  /** Name under which the entered name is kept until the client is there. */
+  formName: string;
   onMinted: (minted: MintedClient) => void;
   /** Absent where the form can be left in another way. */
   onCancel?: () => void;
 };
 
 /** Adds a client that connects with a token. */
-export function AddClientForm({ onMinted, onCancel }: Props) {
+export function AddClientForm({ formName, onMinted, onCancel }: Props) {
   const t = useMessages();
-  const [name, setName] = useState("");
+  const [name, setName] = usePageState(formName, "");
   const [error, setError] = useState<UserError | null>(null);
   const add = useAction("clients.add");
   return (
@@ -24,9 +27,15 @@ export function AddClientForm({ onMinted, onCancel }: Props) {
       onSubmit={(event) => {
         event.preventDefault();
         setError(null);
-        add.request({ name: name.trim() }).then(onMinted, (thrown: unknown) => {
-          setError(toUserError(thrown));
-        });
+        add.request({ name: name.trim() }).then(
+          (minted) => {
+            keepPageState(formName, undefined);
+            onMinted(minted);
+          },
+          (thrown: unknown) => {
+            setError(toUserError(thrown));
+          },
+        );
       }}
     >
       <Stack gap="md">

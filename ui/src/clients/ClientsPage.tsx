@@ -6,6 +6,7 @@ import { useState } from "react";
 
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
+import { useKeptDialog } from "../core/useKeptDialog";
 import type { ClientView, MintedClient } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
 import { EmptyState } from "../components/EmptyState";
@@ -34,13 +35,13 @@ export function ClientsPage() {
     void refetch();
     void apps.refetch();
   };
-  const [adding, setAdding] = useState(false);
+  const adding = useKeptDialog("clients.adding");
   const [minted, setMinted] = useState<MintedClient | null>(null);
   const add = (
     <Button
       leftSection={<IconPlus size={16} aria-hidden />}
       onClick={() => {
-        setAdding(true);
+        adding.open(null);
       }}
     >
       {t("clients.add")}
@@ -48,7 +49,7 @@ export function ClientsPage() {
   );
   const isConnected = (client: ClientView) => apps.data?.some((app) => app.client?.id === client.id) ?? false;
   const close = () => {
-    setAdding(false);
+    adding.close();
     setMinted(null);
     changed();
   };
@@ -76,7 +77,7 @@ export function ClientsPage() {
       </div>
       {data !== undefined && data.length > 0 && <ProfilesSection />}
       <Modal
-        opened={adding || minted !== null}
+        opened={adding.opened || minted !== null}
         onClose={close}
         size="lg"
         title={minted ? t("clients.tokenTitle", { name: minted.client.name }) : t("clients.add")}
@@ -84,7 +85,15 @@ export function ClientsPage() {
         {minted ? (
           <NewTokenPanel minted={minted} onDone={close} />
         ) : (
-          <AddClientForm onMinted={setMinted} onCancel={close} />
+          <AddClientForm
+            formName={adding.formName}
+            onMinted={(added) => {
+              // The token is shown in this window only.
+              adding.close();
+              setMinted(added);
+            }}
+            onCancel={close}
+          />
         )}
       </Modal>
     </Page>

@@ -16,6 +16,7 @@ import { Collapse } from "../components/Collapse";
 import { DialogFoot } from "../components/DialogFoot";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
+import { usePageState } from "../core/pageState";
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { Profile, ProfileSettings, ToolSelection, ToolNaming, UserError } from "../generated/types";
@@ -37,13 +38,18 @@ import styles from "./Profiles.module.css";
 const mostCalls = 10_000;
 const namings: readonly ToolNaming[] = ["onConflict", "server", "mcpServer"];
 
-type Props = { profile: Profile | null; onDone: () => void };
+type Props = {
+  /** Name under which what is entered is kept. */
+  formName: string;
+  profile: Profile | null;
+  onDone: () => void;
+};
 
 /** The form of a profile, or of a new one. */
-export function ProfileEditor({ profile, onDone }: Props) {
+export function ProfileEditor({ formName, profile, onDone }: Props) {
   const t = useMessages();
   const toolListLabel = useId();
-  const [draft, setDraft] = useState<ProfileSettings>(profile?.settings ?? newProfile);
+  const [draft, setDraft] = usePageState(formName, profile?.settings ?? newProfile);
   const [error, setError] = useState<UserError | null>(null);
   const add = useAction("profiles.add");
   const set = useAction("profiles.set");

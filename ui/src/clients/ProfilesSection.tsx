@@ -1,13 +1,12 @@
 import { Button, Group, Modal } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import clsx from "clsx";
-import { useState } from "react";
-
 import { ErrorAlert } from "../components/ErrorAlert";
 import { useCoreQuery } from "../core/useCoreQuery";
+import { useKeptDialog } from "../core/useKeptDialog";
 import { useNames } from "../core/useNames";
 import { useRemove } from "../core/useRemove";
-import type { Profile, ProfileView } from "../generated/types";
+import type { ProfileView } from "../generated/types";
 import { useMessages } from "../messages";
 import clientsPageStyles from "./ClientsPage.module.css";
 import { ProfileEditor } from "./ProfileEditor";
@@ -19,12 +18,8 @@ import { ToolListText } from "./ToolListText";
 export function ProfilesSection() {
   const t = useMessages();
   const { data, error } = useCoreQuery("profiles.list", {});
-  const [edited, setEdited] = useState<Profile | null>(null);
-  const [opened, setOpened] = useState(false);
-  const open = (profile: Profile | null) => {
-    setEdited(profile);
-    setOpened(true);
-  };
+  const { opened, id, formName, open, close } = useKeptDialog("profiles.editor");
+  const edited = data?.find(({ profile }) => profile.id === id)?.profile ?? null;
   return (
     <section aria-label={t("profiles.title")}>
       <div className={styles.head}>
@@ -44,30 +39,28 @@ export function ProfilesSection() {
       {error && <ErrorAlert error={error} />}
       <div className={clsx(clientsPageStyles.list, styles.list)}>
         {data?.map((view) => (
-          <ProfileCard key={view.profile.id} view={view} onEdit={open} />
+          <ProfileCard
+            key={view.profile.id}
+            view={view}
+            onEdit={() => {
+              open(view.profile.id);
+            }}
+          />
         ))}
       </div>
       <Modal
-        opened={opened}
-        onClose={() => {
-          setOpened(false);
-        }}
+        opened={opened && (id === null || edited !== null)}
+        onClose={close}
         size="lg"
         title={edited === null ? t("profiles.add") : t("profiles.editTitle", { name: edited.settings.name })}
       >
-        <ProfileEditor
-          key={edited?.id ?? ""}
-          profile={edited}
-          onDone={() => {
-            setOpened(false);
-          }}
-        />
+        <ProfileEditor key={id} formName={formName} profile={edited} onDone={close} />
       </Modal>
     </section>
   );
 }
 
-function ProfileCard({ view, onEdit }: { view: ProfileView; onEdit: (profile: Profile) => void }) {
+function ProfileCard({ view, onEdit }: { view: ProfileView; onEdit: () => void }) {
   const t = useMessages();
   const names = useNames();
   const remove = useRemove("profiles.remove");
@@ -91,13 +84,7 @@ function ProfileCard({ view, onEdit }: { view: ProfileView; onEdit: (profile: Pr
         {folders.length > 0 && otherServers === "shown" && <ProjectServers profile={profile.id} />}
       </div>
       <Group gap="xs">
-        <Button
-          size="xs"
-          variant="default"
-          onClick={() => {
-            onEdit(profile);
-          }}
-        >
+        <Button size="xs" variant="default" onClick={onEdit}>
           {t("profiles.edit")}
         </Button>
         <Button

@@ -38,7 +38,7 @@ export function ClientStep({ onDone }: StepProps) {
         />
       </div>
       <Collapse label={t("firstRun.otherClient")} opened={opened} onOpened={setOpened}>
-        <AddClientForm onMinted={setMinted} />
+        <AddClientForm formName="first-run.client" onMinted={setMinted} />
       </Collapse>
       <Button onClick={onDone}>{t(clients?.length ? "firstRun.next" : "firstRun.later")}</Button>
     </>
