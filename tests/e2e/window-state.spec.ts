@@ -143,3 +143,29 @@ test("a new client and a profile are there again with what was entered, and not 
   await expect(editor).toBeHidden();
   await expect.poll(() => gatehouse.send("page_state", {})).toEqual({});
 });
+
+test("a model provider is there again without its key", async ({ gatehouse, main }) => {
+  await main.goto(`${gatehouse.address}/#/settings/models`);
+  await main.getByRole("button", { name: "Add provider" }).click();
+  const dialog = main.getByRole("dialog", { name: "Add provider" });
+  await dialog.getByLabel("Name").fill("My own");
+  await dialog.getByLabel(/^API key/).fill("sk-e2e-typed");
+  await reopen(gatehouse, main, ["My own"]);
+  expect(JSON.stringify(await gatehouse.send("page_state", {}))).not.toContain("sk-e2e-typed");
+  await expect(dialog.getByLabel("Name")).toHaveValue("My own");
+  await expect(dialog.getByLabel(/^API key/)).toHaveValue("");
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await expect(dialog).toBeHidden();
+  await expect.poll(() => gatehouse.send("page_state", {})).toEqual({});
+
+  // What was stored before the window closed is changed by saving again, and not added twice.
+  await main.getByRole("button", { name: "Add provider" }).click();
+  await dialog.getByLabel("Base URL").fill("http://127.0.0.1:9/v1");
+  await dialog.getByRole("button", { name: "Add and test" }).click();
+  await expect(dialog.getByRole("alert")).toBeVisible();
+  await dialog.getByLabel("Name").fill("Renamed");
+  await reopen(gatehouse, main, ["Renamed"]);
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await expect(dialog).toBeHidden();
+  expect((await gatehouse.command("models.show", {})).providers.map((one) => one.name)).toEqual(["Renamed"]);
+});

@@ -1,11 +1,11 @@
 import { Button } from "@mantine/core";
 import { IconPlus, IconSparkles } from "@tabler/icons-react";
-import { useState } from "react";
 
 import { EmptyState } from "../components/EmptyState";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { useCoreQuery } from "../core/useCoreQuery";
+import { useKeptDialog } from "../core/useKeptDialog";
 import type { ConversationId } from "../generated/types";
 import { useMessages } from "../messages";
 import { ProviderDialog } from "../models/ProviderDialog";
@@ -25,9 +25,9 @@ export function ChatPage({ conversation }: { conversation: ConversationId | null
     if (removed === conversation) navigate({ page: "chat" });
   });
   // Here, since what needs the dialog goes when the provider is there.
-  const [adding, setAdding] = useState(false);
+  const dialog = useKeptDialog("chat.provider");
   const add = () => {
-    setAdding(true);
+    dialog.open(null);
   };
   const error = models.error ?? latest.error;
   const hasNoProvider = models.data?.providers.length === 0;
@@ -60,12 +60,7 @@ export function ChatPage({ conversation }: { conversation: ConversationId | null
         )}
       </div>
       {menu.dialogs}
-      <ProviderDialog
-        opened={adding}
-        onClose={() => {
-          setAdding(false);
-        }}
-      />
+      <ProviderDialog dialog={dialog} />
     </div>
   );
 }

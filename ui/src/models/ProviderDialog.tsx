@@ -1,69 +1,78 @@
 import { Button, Chip, Group, Loader, Modal, NativeSelect, Stack, TextInput } from "@mantine/core";
 import { IconCircleCheck } from "@tabler/icons-react";
 import clsx from "clsx";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 
 import { DialogFoot } from "../components/DialogFoot";
 import { ErrorAlert } from "../components/ErrorAlert";
+import { keepPageState, pageStateOf } from "../core/pageState";
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
-import type { ModelInfo, ProviderView, UserError } from "../generated/types";
+import type { KeptDialog } from "../core/useKeptDialog";
+import type { ModelInfo, ProviderId, ProviderView, UserError } from "../generated/types";
 import { useMessages } from "../messages";
 import { toUserError } from "../platform";
 import { ApiKeyField } from "./ApiKeyField";
 import { ModelField } from "./ModelField";
 import { apis, presets } from "./presets";
-import { changeOf, draftOf, firstPreset, formFrom, formOf, losesKey, newKey, type ProviderForm } from "./providerForm";
+import {
+  changeOf,
+  draftOf,
+  firstPreset,
+  formFrom,
+  formOf,
+  losesKey,
+  newKey,
+  withoutKey,
+  type ProviderForm,
+} from "./providerForm";
 import { useModelList } from "./useModelList";
 import styles from "./ProviderDialog.module.css";
 
-type Props = {
-  opened: boolean;
-  /** The provider that is edited; a new one where absent. */
-  provider?: ProviderView | null;
-  /** A provider was added or changed. */
-  onSaved?: (provider: ProviderView) => void;
-  onClose: () => void;
-};
+/** What outlives the window: the form without a key, and the provider that it was stored as. */
+type Unfinished = { form: ProviderForm; saved: ProviderId | null };
 
 /** The dialog that adds or changes a model provider. Its content, a key included, is dropped when it closes. */
-export function ProviderDialog({ opened, provider = null, onSaved, onClose }: Props) {
+export function ProviderDialog({ dialog: { opened, id, formName, close } }: { dialog: KeptDialog }) {
   const t = useMessages();
   const { data } = useCoreQuery("models.show", {});
+  const provider = data?.providers.find((one) => one.id === id) ?? null;
   return (
     <Modal
-      opened={opened}
-      onClose={onClose}
+      opened={opened && (id === null || provider !== null)}
+      onClose={close}
       title={provider === null ? t("models.add") : t("models.editTitle", { name: provider.name })}
       size="lg"
       closeOnClickOutside={false}
     >
       {opened && data && (
-        <ProviderContent
-          others={data.providers.filter(({ id }) => id !== provider?.id)}
-          provider={provider}
-          onSaved={onSaved}
-          onClose={onClose}
-        />
+        <ProviderContent providers={data.providers} provider={provider} formName={formName} onClose={close} />
       )}
     </Modal>
   );
 }
 
 type ContentProps = {
-  others: readonly ProviderView[];
+  providers: readonly ProviderView[];
+  /** The provider that is edited; `null` for a new one. */
   provider: ProviderView | null;
-  onSaved: ((provider: ProviderView) => void) | undefined;
+  formName: string;
   onClose: () => void;
 };
 
 /** The form. A new provider is tried when it is saved: only the core may use a key. */
-function ProviderContent({ others, provider, onSaved, onClose }: ContentProps) {
+function ProviderContent({ providers, provider, formName, onClose }: ContentProps) {
   const t = useMessages();
   // What was there when the dialog opened: saving changes it here first.
-  const [taken] = useState(() => others.map(({ name }) => name));
-  const [saved, setSaved] = useState(provider);
-  const [form, setForm] = useState(() => (provider ? formOf(provider) : formFrom(firstPreset(others), taken)));
+  const [taken] = useState(() => providers.map(({ name }) => name));
+  const [begun] = useState(() => pageStateOf<Unfinished | null>(formName, null));
+  const [saved, setSaved] = useState(provider ?? providers.find(({ id }) => id === begun?.saved) ?? null);
+  const [form, setForm] = useState(
+    () => begun?.form ?? (provider ? formOf(provider) : formFrom(firstPreset(providers), taken)),
+  );
+  useEffect(() => {
+    keepPageState(formName, { form: withoutKey(form), saved: saved?.id ?? null } satisfies Unfinished);
+  }, [formName, form, saved]);
   const [error, setError] = useState<UserError | null>(null);
   const add = useAction("models.addProvider");
   const set = useAction("models.setProvider");
@@ -93,7 +102,6 @@ function ProviderContent({ others, provider, onSaved, onClose }: ContentProps) {
       const done = saved ? await set.request({ provider: saved.id, draft, key }) : await add.request({ draft, key });
       setSaved(done);
       setForm(formOf(done));
-      onSaved?.(done);
       if (changes === "connection") await tryIt(done);
       else onClose();
     } catch (thrown) {

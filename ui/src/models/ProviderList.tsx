@@ -1,9 +1,9 @@
 import { Button, Group } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
-import { useState } from "react";
 
 import { useConfirm } from "../components/useConfirm";
 import { useAction } from "../core/useAction";
+import { useKeptDialog } from "../core/useKeptDialog";
 import type { ProviderView } from "../generated/types";
 import { useMessages } from "../messages";
 import { ProviderDialog } from "./ProviderDialog";
@@ -14,12 +14,7 @@ export function ProviderList({ providers }: { providers: readonly ProviderView[]
   const t = useMessages();
   const remove = useAction("models.removeProvider");
   const [confirm, confirmation] = useConfirm();
-  const [edited, setEdited] = useState<ProviderView | null>(null);
-  const [opened, setOpened] = useState(false);
-  const open = (provider: ProviderView | null) => {
-    setEdited(provider);
-    setOpened(true);
-  };
+  const dialog = useKeptDialog("models.editor");
   return (
     <>
       {providers.length > 0 && (
@@ -46,7 +41,7 @@ export function ProviderList({ providers }: { providers: readonly ProviderView[]
                   variant="default"
                   aria-label={t("models.editTitle", { name: provider.name })}
                   onClick={() => {
-                    open(provider);
+                    dialog.open(provider.id);
                   }}
                 >
                   {t("models.edit")}
@@ -77,20 +72,14 @@ export function ProviderList({ providers }: { providers: readonly ProviderView[]
           variant={providers.length === 0 ? "filled" : "default"}
           leftSection={<IconPlus size={14} aria-hidden />}
           onClick={() => {
-            open(null);
+            dialog.open(null);
           }}
         >
           {t("models.add")}
         </Button>
       </div>
       {confirmation}
-      <ProviderDialog
-        opened={opened}
-        provider={edited}
-        onClose={() => {
-          setOpened(false);
-        }}
-      />
+      <ProviderDialog dialog={dialog} />
     </>
   );
 }

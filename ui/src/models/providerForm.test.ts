@@ -2,7 +2,17 @@ import { describe, expect, it } from "vitest";
 
 import type { ProviderView } from "../generated/types";
 import { presets } from "./presets";
-import { changeOf, draftOf, firstPreset, formFrom, formOf, losesKey, newKey, type ProviderForm } from "./providerForm";
+import {
+  changeOf,
+  draftOf,
+  firstPreset,
+  formFrom,
+  formOf,
+  losesKey,
+  newKey,
+  withoutKey,
+  type ProviderForm,
+} from "./providerForm";
 
 const saved: ProviderView = {
   id: "p",
@@ -24,6 +34,14 @@ describe("the form of a provider", () => {
         baseUrl: preset.baseUrl,
       });
     }
+  });
+
+  it("is kept without a key that was entered, and with what becomes of the stored one", () => {
+    const form = formOf(saved);
+    expect(JSON.stringify(withoutKey({ ...form, ...withKey("sk-1") }))).not.toContain("sk-1");
+    expect(newKey(withoutKey({ ...form, ...withKey("sk-1") }))).toBeNull();
+    const deleting: ProviderForm = { ...form, key: { is: "deleted" } };
+    expect(withoutKey(deleting)).toBe(deleting);
   });
 
   it("begins with the first provider that is not there yet", () => {

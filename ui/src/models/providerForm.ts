@@ -26,6 +26,11 @@ export function formFrom({ id, name, api, baseUrl }: Preset, taken: readonly str
   return { preset: id, name: freeName(name, taken), api, baseUrl, defaultModel: "", key };
 }
 
+/** The form without a key that was entered. */
+export function withoutKey(form: ProviderForm): ProviderForm {
+  return form.key.is === "entered" ? { ...form, key: noKey } : form;
+}
+
 /** The first preset whose address no provider has yet. */
 export function firstPreset(providers: readonly ProviderView[]): Preset {
   const isFree = ({ baseUrl }: Preset) => !providers.some((provider) => provider.baseUrl === baseUrl);
