@@ -169,3 +169,39 @@ test("a model provider is there again without its key", async ({ gatehouse, main
   await expect(dialog).toBeHidden();
   expect((await gatehouse.command("models.show", {})).providers.map((one) => one.name)).toEqual(["Renamed"]);
 });
+
+test("a server's settings as JSON are there again without a typed secret, and saving ends that", async ({
+  gatehouse,
+  main,
+}) => {
+  const id = await gatehouse.addFixture("fixture");
+  await main.goto(`${gatehouse.address}/#/servers/${id}/settings`);
+  await main.getByText("JSON", { exact: true }).click();
+  const editor = main.getByRole("textbox", { name: "JSON" });
+  await editor.click();
+  await main.keyboard.press("Control+a");
+  const entry = (token: string) =>
+    `{"fixture": {"command": "${gatehouse.program("fixture-server")}", "env": {"REGION": "eu", "API_TOKEN": "${token}`;
+  await main.keyboard.insertText(entry("s3cr3t"));
+  await reopen(gatehouse, main, ["REGION"]);
+  expect(JSON.stringify(await gatehouse.send("page_state", {}))).not.toContain("s3cr3t");
+  await expect(editor).toHaveText(`${entry("")}"`);
+
+  // It was begun for a connection that is another one now.
+  const fixture = (await gatehouse.command("servers.list", {})).find(({ config }) => config.id === id)?.config;
+  if (fixture?.transport.type !== "stdio") throw new Error("no fixture");
+  const draft = { ...fixture, transport: { ...fixture.transport, args: ["--lifecycle"] } };
+  await gatehouse.command("servers.edit", { server: id, draft, secrets: [] });
+  await main.reload();
+  await main.getByText("JSON", { exact: true }).click();
+  await expect(editor).toContainText("--lifecycle");
+  await expect(main.getByRole("button", { name: "Cancel", exact: true })).toBeHidden();
+
+  await editor.click();
+  await main.keyboard.press("Control+a");
+  await main.keyboard.insertText(`${entry("${secret:NO")}"}}}`);
+  await reopen(gatehouse, main, ["secret:NO"]);
+  await main.getByRole("button", { name: "Cancel", exact: true }).click();
+  await expect(editor).toContainText("--lifecycle");
+  await expect.poll(async () => JSON.stringify(await gatehouse.send("page_state", {}))).not.toContain("secret:NO");
+});

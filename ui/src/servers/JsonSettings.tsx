@@ -8,7 +8,8 @@ import { useMessages, useRender } from "../messages";
 import JsonEditor from "../components/JsonEditor";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { toUserError } from "../platform";
-import { entryText } from "./serverJson";
+import { entryText, withoutTypedSecrets } from "./serverJson";
+import { keepUnfinishedJson, unfinishedJson } from "./unfinishedSettings";
 import { useServerValidation } from "./useServerValidation";
 import styles from "./JsonSettings.module.css";
 
@@ -23,7 +24,7 @@ export default function JsonSettings({ config, onEdited, onSaved }: Props) {
   const t = useMessages();
   const render = useRender();
   const kept = entryText(config);
-  const [edited, setEdited] = useState<string | null>(null);
+  const [edited, setEdited] = useState(() => unfinishedJson(config));
   /** How often the text was put back to what is kept. */
   const [round, setRound] = useState(0);
   const [error, setError] = useState<UserError | null>(null);
@@ -45,10 +46,12 @@ export default function JsonSettings({ config, onEdited, onSaved }: Props) {
     [report, render],
   );
   const draft = isCurrent && report?.problems.length === 0 ? report.draft : null;
-  const change = (next: string | null) => {
-    setEdited(next === kept ? null : next);
+  const change = (text: string | null) => {
+    const next = text === kept ? null : text;
+    setEdited(next);
+    keepUnfinishedJson(config, next === null ? null : withoutTypedSecrets(next, kept));
     setError(null);
-    onEdited(next !== null && next !== kept);
+    onEdited(next !== null);
   };
   const putBack = () => {
     change(null);

@@ -4,7 +4,6 @@ import { IconArrowUp } from "@tabler/icons-react";
 import clsx from "clsx";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 
-import { keepPageState, pageStateOf } from "../core/pageState";
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { RegistryUpdate, UserError, ServerConfig } from "../generated/types";
@@ -13,7 +12,14 @@ import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { toUserError } from "../platform";
-import { fromConfig, toDraft, updatedForm, withoutSecrets, type ServerForm } from "./serverForm";
+import { fromConfig, toDraft, updatedForm } from "./serverForm";
+import {
+  keepUnfinishedForm,
+  keepUnfinishedJson,
+  unfinishedForm,
+  unfinishedJson,
+  type UnfinishedForm,
+} from "./unfinishedSettings";
 import { useFormValidation } from "./useFormValidation";
 import { ServerFields } from "./ServerFields";
 import collapseStyles from "../components/Collapse.module.css";
@@ -21,15 +27,6 @@ import styles from "./SettingsTab.module.css";
 
 /** Brings an editor, which nobody else needs. */
 const JsonSettings = lazy(() => import("./JsonSettings"));
-
-/** A form that is not saved, and the newer version that was filled into it. */
-type Unfinished = { form: ServerForm; filledVersion: string | null };
-
-/** Its name in what outlives the page. It is for the connection that it was begun with, which may be another one since. */
-const unfinishedName = ({ id, generation }: ServerConfig) => `servers.settings/${id}/${String(generation)}`;
-
-/** The form that was not saved, without secrets; null where there is none. */
-const unfinished = (config: ServerConfig) => pageStateOf<Unfinished | null>(unfinishedName(config), null);
 
 type View = "form" | "json";
 type Props = {
@@ -42,10 +39,10 @@ type Props = {
 /** The settings of a server, as a form or as JSON. What is not saved stays in the view that it was made in. */
 export function SettingsTab({ config, at, onRemove }: Props) {
   const t = useMessages();
-  const [chosen, setView] = useState<View>("form");
+  const [chosen, setView] = useState<View>(() => (unfinishedJson(config) === null ? "form" : "json"));
   // A newer version is filled into the form.
   const view = at === "update" ? "form" : chosen;
-  const [edited, setEdited] = useState(() => unfinished(config) !== null);
+  const [edited, setEdited] = useState(() => (unfinishedForm(config) ?? unfinishedJson(config)) !== null);
   // A change of looks alone makes no event.
   const { refetch } = useCoreQuery("servers.list", {});
   const onSaved = () => {
@@ -73,6 +70,7 @@ export function SettingsTab({ config, at, onRemove }: Props) {
           onRemove={onRemove}
           onUpdate={() => {
             setView("form");
+            keepUnfinishedJson(config, null);
           }}
         />
       ) : (
@@ -94,12 +92,12 @@ type FormProps = Props & {
 /** The settings of a server in a form. It reconnects only when the connection is another one. */
 function FormSettings({ config, at, onRemove, onEdited, onSaved, onUpdate }: FormProps) {
   const t = useMessages();
-  const [begun, change] = useState(() => unfinished(config));
+  const [begun, change] = useState(() => unfinishedForm(config));
   const edited = begun?.form ?? null;
   const filledVersion = begun?.filledVersion ?? null;
-  const setEdited = (next: Unfinished | null) => {
+  const setEdited = (next: UnfinishedForm | null) => {
     change(next);
-    keepPageState(unfinishedName(config), next === null ? undefined : { ...next, form: withoutSecrets(next.form) });
+    keepUnfinishedForm(config, next);
     onEdited(next !== null);
   };
   const [error, setError] = useState<UserError | null>(null);

@@ -1,7 +1,8 @@
-// A server as its entry in servers.json, written as text. The core reads it back.
+// A server as its entry in servers.json, written as text. The core reads it back. Pure.
 
 import type { ServerDraft, ServerLimits, SignInSettings, Transport } from "../generated/types";
 import { defaultLimits } from "./serverForm";
+import { isSecretSetting } from "./secretNames";
 import { defaultSignIn } from "./signInForm";
 
 type Json = Record<string, unknown>;
@@ -26,6 +27,24 @@ export function entryText(draft: ServerDraft): string {
   if (held.length > 0) entry.limits = Object.fromEntries(held.map((key) => [key, limits[key]]));
   if (registry !== null) entry.registry = registry;
   return JSON.stringify({ [name]: entry }, null, 2);
+}
+
+/** A member of an object with a simple value, which may not be typed to its end. */
+const member = /("(?:[^"\\\n]|\\.)*")(\s*:\s*)("(?:[^"\\\n]|\\.)*"?|[^\s"{[,}\]][^,}\]\n]*)/g;
+
+/** Values that are no secret whatever their name is: references, addresses, and what is no text. */
+const isHarmless = (value: string) => /\$\{\w+:|^"https?:\/\/|^(true|false|null)\s*$/.test(value);
+
+/** A text without the secrets in it that are not in the saved text, as far as names show. It need not be JSON yet. */
+export function withoutTypedSecrets(text: string, saved: string): string {
+  const savedMembers = new Set(
+    Array.from(saved.matchAll(member), ([, name, , value]) => `${name ?? ""}${value ?? ""}`),
+  );
+  return text.replace(member, (whole, name: string, colon: string, value: string) =>
+    !isSecretSetting(name.slice(1, -1)) || isHarmless(value) || savedMembers.has(name + value)
+      ? whole
+      : `${name}${colon}""`,
+  );
 }
 
 function transportEntry(transport: Transport): Json {
