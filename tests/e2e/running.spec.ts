@@ -26,7 +26,8 @@ test("a call that runs shows its progress and can be cancelled", async ({ gateho
   await expect(running).toBeHidden();
   const end = await call;
   expect(typeof end === "string" || end.isError === true).toBe(true);
-  await expect(main.getByRole("button", { name: /slow of works, for Claude Code: Cancelled/ })).toBeVisible();
+  await main.getByRole("button", { name: /slow of works, for Claude Code: Cancelled/ }).click();
+  await expect(main.getByRole("dialog")).toContainText("Cancelled: The server may have done part of it.");
 });
 
 test("a call that waits for an answer is shown as that, and cannot be cancelled", async ({ gatehouse, main }) => {
@@ -39,6 +40,22 @@ test("a call that waits for an answer is shown as that, and cannot be cancelled"
   await gatehouse.allowOnce();
   expect((await call).isError).toBeFalsy();
   await expect(running).toBeHidden();
+});
+
+test("a call that is cancelled before it is allowed is said not to have been sent", async ({ gatehouse, main }) => {
+  const client = await gatehouse.connect("Claude Code");
+  await main.getByRole("link", { name: "Activity" }).click();
+  const cancelling = new AbortController();
+  const call = client.call("current_time", {}, cancelling.signal).catch(() => "cancelled");
+  await expect(main.getByRole("region", { name: "Running: 1" })).toContainText("waiting for your approval");
+  cancelling.abort();
+  expect(await call).toBe("cancelled");
+  await main.getByRole("button", { name: /current_time of Time, for Claude Code: Cancelled/ }).click();
+  const details = main.getByRole("dialog");
+  await expect(details).toContainText("Cancelled: Nothing was sent to the server.");
+  await details.getByText("2 messages").click();
+  await expect(details.getByRole("heading", { name: "Asked by the client" })).toBeVisible();
+  await noViolations(main);
 });
 
 test("errors of the last hour are counted, and repeated lines stand once", async ({ gatehouse, main }) => {

@@ -1,13 +1,14 @@
 import type { ReactNode } from "react";
 
 import { OWN_CLIENT, recordedClientName } from "../core/useNames";
-import type { CallOutcome, CallRecord } from "../generated/types";
-import { useMessages, useTimes } from "../messages";
+import type { CallRecord } from "../generated/types";
+import { useMessages, useTimes, type Translate } from "../messages";
 import { CopyButton } from "../components/CopyButton";
 import { formatJson } from "../results/contentText";
 import { durationLabel } from "../messages/duration";
 import { HowDecided } from "./HowDecided";
 import { outcomeLabel, ruleLabel } from "./labels";
+import { hasReachedServer } from "./recordedMessages";
 import { RecordedMessages } from "./RecordedMessages";
 import { RepeatCall } from "./RepeatCall";
 import styles from "./CallDetails.module.css";
@@ -17,7 +18,7 @@ export function CallDetails({ record }: { record: CallRecord }) {
   const t = useMessages();
   const { full } = useTimes();
   const { verdict, outcome } = record;
-  const failed = why(outcome);
+  const failed = why(t, record);
   const client = recordedClientName(t, record);
   const isForClient = record.byUser && record.client !== OWN_CLIENT;
   const facts: [string, ReactNode][] = [
@@ -77,19 +78,21 @@ function Body({ title, text, copy }: { title: string; text: string | null; copy:
 }
 
 /** What more is known of an end that was not as it should be; empty where it is not stored. */
-function why(outcome: CallOutcome): string | null {
+function why(t: Translate, record: CallRecord): string | null {
+  const { outcome } = record;
   switch (outcome.outcome) {
     case "failed":
     case "rpc_error":
       return outcome.message;
     case "unfit":
       return outcome.problem;
+    case "cancelled":
+      return t(hasReachedServer(record) ? "activity.partlyDone" : "activity.nothingSent");
     case "ok":
     case "tool_error":
     case "refused":
     case "still_waiting":
     case "repeated":
-    case "cancelled":
       return null;
   }
 }

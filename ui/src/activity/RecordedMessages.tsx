@@ -21,7 +21,7 @@ export function RecordedMessages({ record }: { record: CallRecord }) {
   return (
     <details className={styles.messages}>
       <summary>{t("activity.messages", { count: messages.length })}</summary>
-      {!hasReachedServer(record.outcome) && <p>{t("activity.nothingSent")}</p>}
+      {!hasReachedServer(record) && <p>{t("activity.nothingSent")}</p>}
       <p className="dim">{t("activity.messagesText")}</p>
       {messages.map(({ kind, text }) => (
         <MessageText key={kind} kind={kind} text={text} />

@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
 
-import type { CallOutcome, Subject } from "../generated/types";
+import type { CallOutcome, Subject, Verdict } from "../generated/types";
 import { hasReachedServer, recordedMessages } from "./recordedMessages";
 
 const tool: Subject = { kind: "tool", name: "add" };
 const ok: CallOutcome = { outcome: "ok" };
+const allowed: Verdict = { decision: "allow", rule: { rule: "by_user" } };
+const asked: Verdict = { decision: "ask", rule: { rule: "default_ask" } };
 
 describe("recorded messages", () => {
   it.each([
@@ -38,7 +40,7 @@ describe("recorded messages", () => {
       { result: '{"text":"lo…' },
     ],
   ])("of %s", (_, record, sent, received) => {
-    const messages = recordedMessages(record);
+    const messages = recordedMessages({ ...record, verdict: allowed });
     expect(messages.map(({ kind }) => kind)).toEqual(["sent", "received"]);
     expect(messages.map(({ text }): unknown => JSON.parse(text))).toEqual([
       { jsonrpc: "2.0", ...sent },
@@ -50,12 +52,18 @@ describe("recorded messages", () => {
     ["was refused", { outcome: "refused" }],
     ["waits for the user", { outcome: "still_waiting" }],
     ["got an earlier result", { outcome: "repeated", call: "call-1" }],
+    ["was cancelled before it was allowed", { outcome: "cancelled" }],
   ])("of a call that %s are the client's request and Gatehouse's answer", (_, outcome) => {
-    const messages = recordedMessages({ subject: tool, arguments: '{"a":1}', outcome, result: '{"isError":true}' });
+    const record = { subject: tool, arguments: '{"a":1}', outcome, verdict: asked, result: '{"isError":true}' };
+    const messages = recordedMessages(record);
     expect(messages.map(({ kind, text }): unknown => [kind, JSON.parse(text)])).toEqual([
       ["asked", { jsonrpc: "2.0", method: "tools/call", params: { name: "add", arguments: { a: 1 } } }],
       ["answered", { jsonrpc: "2.0", result: { isError: true } }],
     ]);
-    expect(hasReachedServer(outcome)).toBe(false);
+    expect(hasReachedServer(record)).toBe(false);
+  });
+
+  it("of a call that was cancelled while it ran are those with the server", () => {
+    expect(hasReachedServer({ outcome: { outcome: "cancelled" }, verdict: allowed })).toBe(true);
   });
 });

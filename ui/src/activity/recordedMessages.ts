@@ -1,7 +1,7 @@
 // The messages of a recorded call, put together from its record. Their ids and metadata are not kept, so they are not what
 // stood on the wire byte for byte. Pure.
 
-import type { CallOutcome, CallRecord, Subject } from "../generated/types";
+import type { CallRecord, Subject } from "../generated/types";
 import type { MessageKind } from "../results/MessageText";
 
 type RecordedMessage = {
@@ -11,12 +11,12 @@ type RecordedMessage = {
 };
 
 /** The request, and what came back or what the client was told instead. */
-export function recordedMessages(record: Pick<CallRecord, "subject" | "arguments" | "outcome" | "result">) {
+export function recordedMessages(record: Pick<CallRecord, "subject" | "arguments" | "verdict" | "outcome" | "result">) {
   const { subject, outcome } = record;
   const given = body(record.arguments);
   const params = subject.kind === "tool" ? { name: subject.name, arguments: given } : given;
   const isError = outcome.outcome === "rpc_error";
-  const reached = hasReachedServer(outcome);
+  const reached = hasReachedServer(record);
   const messages: RecordedMessage[] = [
     { kind: reached ? "sent" : "asked", text: write({ jsonrpc: "2.0", method: methodOf(subject), params }) },
     {
@@ -27,9 +27,9 @@ export function recordedMessages(record: Pick<CallRecord, "subject" | "arguments
   return messages;
 }
 
-/** Whether a call that ended so may have reached its server; otherwise Gatehouse answered it alone. */
-export function hasReachedServer({ outcome }: CallOutcome): boolean {
-  switch (outcome) {
+/** Whether a call may have reached its server; otherwise Gatehouse answered it alone. */
+export function hasReachedServer({ outcome, verdict }: Pick<CallRecord, "outcome" | "verdict">): boolean {
+  switch (outcome.outcome) {
     case "refused":
     case "still_waiting":
     case "repeated":
@@ -38,9 +38,11 @@ export function hasReachedServer({ outcome }: CallOutcome): boolean {
     case "unfit":
     case "tool_error":
     case "rpc_error":
-    case "cancelled":
     case "failed":
       return true;
+    case "cancelled":
+      // Only what is allowed is sent.
+      return verdict.decision === "allow";
   }
 }
 
