@@ -84,7 +84,7 @@ describe("audit labels", () => {
   it("puts the program after the rule, with what can't be seen marked", () => {
     const event: AuditEvent = { audit: "grant_bound", rule: "grt-1", program: "/tmp/\u{202e}x: Always deny" };
     expect(auditLabel({ event, rule: null }, saying)).toBe(
-      "Rule now bound to one program: grt-1. The program: /tmp/⟦U+202E⟧x: Always deny",
+      "Rule now bound to one program: grt-1 (added before the entries shown here). The program: /tmp/⟦U+202E⟧x: Always deny",
     );
   });
 
@@ -97,7 +97,7 @@ describe("audit labels", () => {
       params: { what: { text: "rm" }, who: { message: { key: "rule.everyClient", params: {} } } },
     };
     expect(auditLabel({ event, rule }, saying)).toBe(`${words}Always deny rm, for every client`);
-    expect(auditLabel({ event, rule: null }, saying)).toBe(`${words}grt-1`);
+    expect(auditLabel({ event, rule: null }, saying)).toBe(`${words}grt-1 (added before the entries shown here)`);
   });
 
   it("use the last name of what was removed", () => {

@@ -26,7 +26,7 @@ export function auditLabel(
   { event, rule }: Pick<AuditEntryView, "event" | "rule">,
   { t, render, names }: AuditWording,
 ): string {
-  const ruleText = (id: string) => (rule === null ? id : render(rule));
+  const ruleText = (id: string) => (rule === null ? t("audit.earlierRule", { id }) : render(rule));
   switch (event.audit) {
     case "decided":
       return t(event.allowed ? "audit.decided.allowed" : "audit.decided.denied", {
