@@ -53,6 +53,7 @@ pub(crate) fn run(process_start: ProcessStart) -> Result<(), StartError> {
             of_main::set_preferences,
             of_main::page_state,
             of_main::set_page_state,
+            of_main::has_pause_shortcut,
             of_main::starts_at_login,
             of_main::set_starts_at_login,
             of_main::update_status,
@@ -190,7 +191,7 @@ async fn start_deferred(app: AppHandle, desktop: Desktop, tray: SystemTray, mode
     }
     tray.install(&app);
     desktop.draw_tray();
-    shortcut::listen(&app);
+    desktop.set_has_pause_shortcut(shortcut::listen(&app));
 }
 
 /// Waits for a signal to terminate.

@@ -32,6 +32,7 @@ fn of_main() -> Vec<(&'static str, Value)> {
         ),
         ("page_state", json!({})),
         ("set_page_state", json!({"name": "chat.draft", "value": null})),
+        ("has_pause_shortcut", json!({})),
         ("starts_at_login", json!({})),
         ("set_starts_at_login", json!({"starts": false})),
         ("update_status", json!({})),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use gatehouse_model::UserError;
 use gatehouse_model::command::{Pause, Resume};
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use crate::bundle_file::bundle_file_in;
@@ -46,6 +47,8 @@ pub struct Desktop {
     browser: Browser,
     updates: Updates,
     page_state: Arc<PageState>,
+    /// Whether the global shortcut works; `None` before that is known.
+    has_pause_shortcut: Arc<Mutex<Option<bool>>>,
     platform: Arc<dyn Platform>,
 }
 
@@ -75,7 +78,14 @@ impl Desktop {
         let (notifier, notifier_driver) = Notifier::new(host.clone(), prompt.clone(), display, &preferences);
         let receivers = EventReceivers { host, page: MainPage::default(), prompt, tray, notifier };
         let updates = Updates::new(Arc::<dyn Platform>::clone(&platform));
-        let desktop = Self { receivers, browser, updates, page_state: Arc::default(), platform };
+        let desktop = Self {
+            receivers,
+            browser,
+            updates,
+            page_state: Arc::default(),
+            has_pause_shortcut: Arc::default(),
+            platform,
+        };
         Ok((desktop, DesktopStart { permit, driver, notifier_driver }))
     }
 
@@ -112,6 +122,17 @@ impl Desktop {
     /// Draws the tray, which has come up on the screen.
     pub fn draw_tray(&self) {
         self.receivers.tray.draw();
+    }
+
+    /// Whether the toolkit has the global shortcut that pauses everything, and the desktop lets it work.
+    pub fn set_has_pause_shortcut(&self, has: bool) {
+        *self.has_pause_shortcut.lock() = Some(has);
+    }
+
+    /// Whether the global shortcut that pauses everything works; `None` shortly after the start, before that is known.
+    #[must_use]
+    pub fn has_pause_shortcut(&self) -> Option<bool> {
+        *self.has_pause_shortcut.lock()
     }
 
     /// Title of the prompt window.
@@ -272,7 +293,6 @@ mod tests {
 
     use super::*;
     use gatehouse_model::{BoxFuture, ErrorCode};
-    use parking_lot::Mutex;
     use tokio::sync::Notify;
 
     use crate::links::BrowserLauncher;
@@ -432,6 +452,14 @@ mod tests {
         })
         .unwrap();
         (desktop, start, folder)
+    }
+
+    #[tokio::test]
+    async fn says_whether_shortcut_works_once_it_was_registered() {
+        let (desktop, _start, _folder) = desktop(&Arc::new(FakePlatform::default()));
+        assert_eq!(desktop.has_pause_shortcut(), None);
+        desktop.clone().set_has_pause_shortcut(false);
+        assert_eq!(desktop.has_pause_shortcut(), Some(false));
     }
 
     #[tokio::test]

@@ -70,6 +70,7 @@ window_commands! {
         SetPreferences "set_preferences",
         PageState "page_state",
         SetPageState "set_page_state",
+        HasPauseShortcut "has_pause_shortcut",
         StartsAtLogin "starts_at_login",
         SetStartsAtLogin "set_starts_at_login",
         UpdateStatus "update_status",

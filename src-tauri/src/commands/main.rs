@@ -191,6 +191,16 @@ pub(crate) fn cancel_update(window: WebviewWindow, desktop: State<'_, Desktop>) 
     Ok(())
 }
 
+/// Whether the global shortcut that pauses everything works.
+#[tauri::command]
+pub(crate) fn has_pause_shortcut(
+    window: WebviewWindow,
+    desktop: State<'_, Desktop>,
+) -> Result<Option<bool>, UserError> {
+    ensure_window(&window, WindowCommand::HasPauseShortcut)?;
+    Ok(desktop.has_pause_shortcut())
+}
+
 /// Whether Gatehouse starts at login.
 #[tauri::command]
 pub(crate) fn starts_at_login(window: WebviewWindow, desktop: State<'_, Desktop>) -> Result<bool, UserError> {

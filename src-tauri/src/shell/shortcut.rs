@@ -8,9 +8,9 @@ use tauri_plugin_global_shortcut::{Builder, GlobalShortcutExt as _, ShortcutStat
 /// Unlikely to be typed by accident.
 const PAUSE: &str = "CommandOrControl+Alt+Shift+P";
 
-/// Registers the shortcut. It is not an error if the desktop does not support shortcuts or another
-/// program has it.
-pub(crate) fn listen(app: &AppHandle) {
+/// Registers the shortcut. Returns whether it works in every application: it is not an error if the desktop does not
+/// support shortcuts or another program has it.
+pub(crate) fn listen(app: &AppHandle) -> bool {
     let listening = app.plugin(Builder::new().build()).map_err(|error| error.to_string()).and_then(|()| {
         let pressed = |app: &AppHandle, state: ShortcutState| {
             if state == ShortcutState::Pressed {
@@ -21,7 +21,13 @@ pub(crate) fn listen(app: &AppHandle) {
         keys.on_shortcut(PAUSE, move |app, _, event| pressed(app, event.state()))
             .map_err(|error| error.to_string())
     });
-    if let Err(error) = listening {
+    if let Err(error) = &listening {
         tracing::warn!(error, keys = PAUSE, "the shortcut that pauses everything is not available");
     }
+    listening.is_ok() && !is_wayland()
+}
+
+/// Whether the desktop sends a key only to the application that has the keyboard. Registering reports no error then.
+fn is_wayland() -> bool {
+    cfg!(target_os = "linux") && std::env::var_os("WAYLAND_DISPLAY").is_some_and(|value| !value.is_empty())
 }

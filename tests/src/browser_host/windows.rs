@@ -77,6 +77,7 @@ async fn reply(host: &BrowserHost, command: &str, args: &Value) -> Result<Box<Ra
         WindowCommand::SetPageState => {
             raw(&desktop.set_page_state(argument(args, "name")?, argument(args, "value")?)?)
         }
+        WindowCommand::HasPauseShortcut => raw(&desktop.has_pause_shortcut()),
         WindowCommand::StartsAtLogin => raw(&desktop.starts_at_login()?),
         WindowCommand::SetStartsAtLogin => raw(&desktop.set_starts_at_login(argument(args, "starts")?)?),
         WindowCommand::UpdateStatus => raw(&desktop.update_status()),

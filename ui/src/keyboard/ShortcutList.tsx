@@ -1,5 +1,7 @@
 import { Kbd } from "@mantine/core";
+import { useEffect, useState } from "react";
 
+import { useCore } from "../core/CoreProvider";
 import { useMessages } from "../messages";
 import { keyNames, shortcutGroups, type Shortcut } from "./shortcuts";
 import styles from "./ShortcutList.module.css";
@@ -16,9 +18,7 @@ export function ShortcutList() {
             {shortcuts.map((shortcut) => (
               <div key={shortcut} className={styles.row}>
                 <dt>{t(`shortcut.${shortcut}`)}</dt>
-                <dd>
-                  <ShortcutKeys shortcut={shortcut} />
-                </dd>
+                <dd>{shortcut === "pause" ? <PauseKeys /> : <ShortcutKeys shortcut={shortcut} />}</dd>
               </div>
             ))}
           </dl>
@@ -26,6 +26,18 @@ export function ShortcutList() {
       ))}
     </>
   );
+}
+
+/** The keys that pause everything; that there are none, where the desktop has no shortcuts for all applications. */
+function PauseKeys() {
+  const t = useMessages();
+  const { platform } = useCore();
+  const [has, setHas] = useState<boolean | null>(null);
+  useEffect(() => {
+    // They are registered shortly after the start. Until it is known, they are shown as if they were.
+    platform.hasPauseShortcut().then(setHas, () => undefined);
+  }, [platform]);
+  return has === false ? t("shortcut.unavailable") : <ShortcutKeys shortcut="pause" />;
 }
 
 /** The keys of a shortcut; of several ways, each. */

@@ -113,6 +113,8 @@ export type Platform = {
   installUpdate(): Promise<UpdateStatus>;
   /** Ends the search for an update, or its download. */
   cancelUpdate(): Promise<void>;
+  /** Whether the shortcut that pauses everything works in every application; `null` before that is known. */
+  hasPauseShortcut(): Promise<boolean | null>;
   /** Whether Gatehouse starts at login, as the system says now. */
   startsAtLogin(): Promise<boolean>;
   /** Makes it start at login, or no longer. Resolves to what the system says then. */

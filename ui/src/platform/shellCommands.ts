@@ -27,6 +27,7 @@ export function createMainPlatform({ invoke, listen }: ShellTransport): Platform
     checkUpdate: () => invoke("check_update"),
     installUpdate: () => invoke("install_update"),
     cancelUpdate: () => invoke("cancel_update"),
+    hasPauseShortcut: () => invoke("has_pause_shortcut"),
     startsAtLogin: () => invoke("starts_at_login"),
     setStartsAtLogin: (starts) => invoke("set_starts_at_login", { starts }),
     openLink: (address) => invoke("open_link", { address }),
