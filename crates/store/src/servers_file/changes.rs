@@ -15,7 +15,10 @@ use super::entry;
 /// The differences of a hand edit that need the user's confirmation: everything except description, icon, group,
 /// and Gatehouse's own member.
 pub(super) fn diff_fields(before: Option<&ServerConfig>, after: Option<&ServerConfig>) -> Vec<FieldChange> {
-    let mut changes = diff(&fields(before), &fields(after));
+    let mut changes = match (before, after) {
+        (Some(before), Some(after)) => diff_settings(before, after),
+        _ => diff(&fields(before), &fields(after)),
+    };
     changes.retain(|change| !APPEARANCE.contains(&&*change.pointer));
     changes
 }
@@ -23,7 +26,7 @@ pub(super) fn diff_fields(before: Option<&ServerConfig>, after: Option<&ServerCo
 /// What other settings change of a server.
 #[must_use]
 pub fn diff_settings(before: &ServerConfig, after: &ServerConfig) -> Vec<FieldChange> {
-    diff(&fields(Some(before)), &fields(Some(after)))
+    diff(&fields_with_defaults(before), &fields_with_defaults(after))
 }
 
 /// All settings of a new server.
@@ -60,6 +63,20 @@ fn concern(pointer: &str) -> FieldConcern {
         "/enabled" | "/autostart" | "/recordBodies" => FieldConcern::Safety,
         _ => FieldConcern::Shape,
     }
+}
+
+/// All fields of a server with those that its entry leaves out because they have their default values: a person sees then
+/// what changes to or from such a value, and only that.
+fn fields_with_defaults(server: &ServerConfig) -> BTreeMap<String, Value> {
+    let mut all = fields(Some(server));
+    let ServerConfig { enabled, autostart, record_bodies, limits, .. } = server;
+    for (name, is_on) in [("enabled", enabled), ("autostart", autostart), ("recordBodies", record_bodies)] {
+        all.insert(format!("/{name}"), Value::from(*is_on));
+    }
+    if let Ok(Value::Object(limits)) = serde_json::to_value(limits) {
+        all.extend(limits.into_iter().map(|(name, value)| (format!("/limits/{name}"), value)));
+    }
+    all
 }
 
 /// All fields of a server by JSON Pointer; environment variables, headers and limits one by one.
@@ -246,10 +263,28 @@ fn mask_url(url: &str, mask: &mut dyn FnMut(&str) -> String) -> String {
 #[cfg(test)]
 mod tests {
     use gatehouse_model::Transport;
-    use gatehouse_model::server::StdioStreams;
+    use gatehouse_model::server::{Builtin, StdioStreams};
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn default_values_are_shown_where_they_change() {
+        let before = ServerConfig::new("srv-1", "one", Transport::Builtin { builtin: Builtin::Time });
+        let mut after = ServerConfig { autostart: false, ..before.clone() };
+        after.limits.strict = true;
+        let shown = |before, after| {
+            let text = |value: Option<String>| value.unwrap_or_default();
+            let changes = diff_settings(before, after).into_iter();
+            changes
+                .map(|change| format!("{} {} {}", change.pointer, text(change.before), text(change.after)))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&before, &after), ["/autostart true false", "/limits/strict false true"]);
+        assert_eq!(shown(&after, &before), ["/autostart false true", "/limits/strict true false"]);
+        let new = list_settings(&before);
+        assert!(new.iter().all(|change| change.pointer != "/autostart"), "{new:?}");
+    }
 
     /// Tried: a command in the place of a secret, so that the request to the user doesn't show it.
     #[test]
