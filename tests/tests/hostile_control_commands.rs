@@ -62,6 +62,10 @@ fn attempts(rule: &Value, question: &Value, token: &str) -> Vec<(&'static str, V
         ("servers.list", json!({})),
         ("servers.add", json!({ "draft": draft(), "trustLabels": true })),
         ("servers.edit", json!({ "server": "Notes", "draft": draft() })),
+        (
+            "servers.set",
+            json!({ "server": "Notes", "changes": [{ "pointer": "/name", "value": "\"evil\"" }] }),
+        ),
         ("servers.duplicate", json!({ "server": "Notes", "name": "evil" })),
         ("servers.test", json!({ "draft": draft() })),
         ("servers.validate", json!({ "settings": { "draft": draft() } })),

@@ -164,11 +164,14 @@ async fn dispatch(
         Command::ServersEdit(c) => {
             Box::pin(encode_reply(&c.clone(), as_shown(shown_to, servers::edit(state, c)))).await
         }
+        Command::ServersSet(c) => {
+            Box::pin(encode_reply(&c.clone(), as_shown(shown_to, servers::set(state, c)))).await
+        }
         Command::ServersDuplicate(c) => {
             encode_reply(&c, as_shown(shown_to, servers::duplicate(state, &c))).await
         }
         Command::ServersTest(c) => encode_reply(&c.clone(), servers::test(state, c, &gone)).await,
-        Command::ServersValidate(c) => encode_reply(&c.clone(), server_draft::validate(state, c)).await,
+        Command::ServersValidate(c) => encode_reply(&c.clone(), server_draft::validate(state, c, by)).await,
         Command::ServersSettingsText(c) => {
             encode_reply(&c, servers::settings_text(state, &c.server, by)).await
         }

@@ -13,7 +13,8 @@ use gatehouse_model::grant::{Condition, ConditionTest};
 use gatehouse_model::server::ServerView;
 use gatehouse_model::sign_in::SignInState;
 use gatehouse_model::{
-    AuditEvent, CallHash, CallRecord, Event, EventEnvelope, Grant, PendingApproval, Scope, UserError,
+    AuditEvent, CallHash, CallRecord, Event, EventEnvelope, Grant, PendingApproval, Scope, ServerConfig,
+    UserError,
 };
 use gatehouse_store::redact_transport;
 
@@ -205,6 +206,11 @@ pub(crate) fn server(view: &mut ServerView) {
     for rule in auto_approve {
         *rule = rule_name(rule);
     }
+}
+
+/// Leaves out of servers what may be a secret in their settings.
+pub(crate) fn configs(configs: &mut [ServerConfig]) {
+    configs.iter_mut().for_each(|config| redact_transport(&mut config.transport));
 }
 
 /// Whether somebody is signed in or is being waited for, and nothing else.

@@ -16,6 +16,19 @@ pub enum SettingsInput {
     /// As JSON text: an object with one server, its name and its entry in servers.json. A placeholder that
     /// `servers.settingsText` wrote, such as `${kept:env/TOKEN}`, stands for the value that is stored there.
     Json(String),
+    /// What differs from the settings that are stored; everything else stays as it is. In a value, too, a placeholder of
+    /// `servers.settingsText` stands for what is stored there.
+    Changes(Vec<SettingChange>),
+}
+
+/// One setting of a server with its new value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SettingChange {
+    /// JSON pointer to the setting within the server's entry in servers.json, as `/env/MODE`; `/name` for its name.
+    pub pointer: String,
+    /// The value as JSON; absent where it becomes what it is by default, or is removed.
+    pub value: Option<String>,
 }
 
 /// What came of validating the settings of a server.

@@ -31,6 +31,7 @@ mod problem;
 mod project_file;
 mod redacted;
 mod rules;
+mod setting_changes;
 mod spelling;
 mod watch;
 
@@ -47,6 +48,7 @@ pub use problem::{ConfigProblem, SettingsView};
 pub use project_file::{PROJECT_FILE, ProjectFile, ProjectServerEntry, project_change, read_project_file};
 pub use redacted::redact_transport;
 pub use rules::{validate_draft, validate_name, validate_secrets};
+pub use setting_changes::changed_settings_text;
 pub use watch::WatchGuard;
 
 const FILE: &str = "servers.json";

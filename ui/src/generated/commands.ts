@@ -152,6 +152,7 @@ import type {
   ServersReconnect,
   ServersRemove,
   ServersReset,
+  ServersSet,
   ServersSetLogLevel,
   ServersSettingsText,
   ServersSignIn,
@@ -187,6 +188,7 @@ export type Commands = {
   "servers.list": { args: ServersList; reply: Array<ServerView> };
   "servers.add": { args: ServersAdd; reply: ServerView };
   "servers.edit": { args: ServersEdit; reply: ServerView };
+  "servers.set": { args: ServersSet; reply: ServerView };
   "servers.duplicate": { args: ServersDuplicate; reply: ServerView };
   "servers.test": { args: ServersTest; reply: TestReport };
   "servers.settingsText": { args: ServersSettingsText; reply: ExportedText };

@@ -2535,6 +2535,18 @@ undoable: boolean, };
 /** Goes back to the servers of a first start; all others go with their permissions and secrets. */
 export type ServersReset = Record<symbol, never>;
 
+/**
+ * Changes some settings of a server and leaves the others, as `servers.edit` does: for callers that don't see
+ * all of them. A secret in plain text stays only with the program or the address that has it.
+ */
+export type ServersSet = {
+/** Id or name. */
+server: string,
+/** The settings that change; of several changes of one setting the last one counts. */
+changes: Array<SettingChange>,
+/** Secrets that are new or have a new value; those not named here stay as they are. */
+secrets: Array<FieldSecret>, };
+
 /** Tells a server how much to log. */
 export type ServersSetLogLevel = {
 /** Id or name. */
@@ -2610,7 +2622,10 @@ server: string, trusted: boolean,
 /** Only while the server is this generation, which the user saw; whatever it is where absent. */
 generation: Generation | null, };
 
-/** Says everything that is wrong with settings of a server. Nothing changes. */
+/**
+ * Says everything that is wrong with settings of a server. Nothing changes. Without the operator key, the server
+ * is taken as `servers.list` shows it, and whether a folder exists is not looked up.
+ */
 export type ServersValidate = {
 /** Id or name of the server that is edited; absent for a new one. */
 server: string | null,
@@ -2628,6 +2643,13 @@ on: boolean, };
 
 /** One connection of a client: an MCP session of the stateful revisions, or a bridge. */
 export type SessionId = string;
+
+/** One setting of a server with its new value. */
+export type SettingChange = {
+/** JSON pointer to the setting within the server's entry in servers.json, as `/env/MODE`; `/name` for its name. */
+pointer: string,
+/** The value as JSON; absent where it becomes what it is by default, or is removed. */
+value: string | null, };
 
 /** What the user sets for Gatehouse as a whole. */
 export type Settings = {
@@ -2662,7 +2684,7 @@ allowedHosts: Array<string>,
 registry: string, };
 
 /** Settings of a server that are to be validated. */
-export type SettingsInput = { "draft": ServerDraft } | { "json": string };
+export type SettingsInput = { "draft": ServerDraft } | { "json": string } | { "changes": Array<SettingChange> };
 
 /** What makes an application read its settings again. */
 export type SettingsReload = "automatic" | "restart" | "next_session";

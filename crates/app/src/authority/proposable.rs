@@ -8,6 +8,7 @@ pub(crate) fn can_be_proposed(command: &Command) -> bool {
     match command {
         Command::ServersAdd(_)
         | Command::ServersEdit(_)
+        | Command::ServersSet(_)
         | Command::ServersDuplicate(_)
         | Command::ServersRemove(_)
         | Command::ServersStart(_)
@@ -43,6 +44,7 @@ pub(crate) fn can_be_proposed(command: &Command) -> bool {
         Command::Status(_)
         | Command::ServersList(_)
         | Command::ServersSettingsText(_)
+        | Command::ServersValidate(_)
         | Command::ImportsSources(_)
         | Command::ServersStop(_)
         | Command::ServersLog(_)
@@ -72,7 +74,6 @@ pub(crate) fn can_be_proposed(command: &Command) -> bool {
         Command::PolicyConfirm(_) => false,
         // These give contents or keys, answer requests, or act in the user's name outside of Gatehouse.
         Command::ServersTest(_)
-        | Command::ServersValidate(_)
         | Command::BundlesRead(_)
         | Command::BundlesConfigure(_)
         | Command::ImportsPreview(_)

@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use gatehouse_model::approval::AutoApprove;
 use gatehouse_model::command::{
-    Authority, ExportedText, Removal, ServersAdd, ServersDuplicate, ServersEdit, ServersRemove, ServersStop,
-    ServersTest, ServersTrustLabels,
+    Authority, ExportedText, Removal, ServersAdd, ServersDuplicate, ServersEdit, ServersRemove, ServersSet,
+    ServersStop, ServersTest, ServersTrustLabels, TypedCommand as _,
 };
 use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
@@ -87,23 +87,59 @@ pub(super) async fn add(
 }
 
 pub(super) async fn edit(state: &Arc<AppState>, wanted: ServersEdit) -> Result<ServerView, UserError> {
-    let mut configs = state.configs.lock().await;
-    let before = find_config(&configs, &wanted.server)?.clone();
-    server_draft::check(&wanted.draft, Some(&before.id), &configs).await?;
-    let after = before.with_draft(wanted.draft);
-    let is_new_generation = after.transport != before.transport;
-    if is_new_generation || after.name != before.name {
+    let configs = state.configs.lock().await;
+    edit_locked(state, configs, &wanted).await
+}
+
+pub(super) async fn set(state: &Arc<AppState>, wanted: ServersSet) -> Result<ServerView, UserError> {
+    let configs = state.configs.lock().await;
+    let edit = to_edit(&configs, wanted)?;
+    edit_locked(state, configs, &edit).await
+}
+
+/// The edit that changes of single settings come to, as the server is now.
+pub(super) fn to_edit(configs: &[ServerConfig], wanted: ServersSet) -> Result<ServersEdit, UserError> {
+    let ServersSet { server, changes, secrets } = wanted;
+    let before = find_config(configs, &server)?;
+    let draft = server_draft::changed(Some(before), &changes).map_err(|problems| {
+        let refused = || {
+            let what = message!("error.app.badArguments", name = ServersSet::NAME);
+            UserError::new(ErrorCode::BadRequest, what)
+        };
+        problems.into_iter().next().map_or_else(refused, UserError::from)
+    })?;
+    Ok(ServersEdit { server: before.id.to_string(), draft, secrets })
+}
+
+/// Checks an edit of a server. Nothing changes yet.
+pub(super) async fn plan_edit(
+    state: &AppState,
+    configs: &[ServerConfig],
+    wanted: &ServersEdit,
+) -> Result<ServerConfigChange, UserError> {
+    let before = find_config(configs, &wanted.server)?;
+    server_draft::check(&wanted.draft, Some(&before.id), configs).await?;
+    let after = before.with_draft(wanted.draft.clone());
+    if after.generation != before.generation || after.name != before.name {
         check_admin_policy(state, &after).await?;
     }
-    let secrets = SecretChanges::new(Some(&before), &after, &wanted.secrets)?;
-    let change = ServerConfigChange { before: Some(before), after: after.clone(), secrets };
-    let reconnect = change.needs_reconnect();
+    let secrets = SecretChanges::new(Some(before), &after, &wanted.secrets)?;
+    Ok(ServerConfigChange { before: Some(before.clone()), after, secrets })
+}
+
+async fn edit_locked(
+    state: &Arc<AppState>,
+    mut configs: Configs<'_>,
+    wanted: &ServersEdit,
+) -> Result<ServerView, UserError> {
+    let change = plan_edit(state, &configs, wanted).await?;
+    let (id, reconnect) = (change.after.id.clone(), change.needs_reconnect());
     apply_change(state, &mut configs, change).await?;
     drop(configs);
     if reconnect {
-        state.servers.reconnect(&after.id).await?;
+        state.servers.reconnect(&id).await?;
     }
-    view(state, &after.id).await
+    view(state, &id).await
 }
 
 /// A server that is added, or one that gets other settings, with what becomes of its secrets.

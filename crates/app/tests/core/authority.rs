@@ -22,6 +22,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
         "servers.edit",
         r#"{"server":"Time","draft":{"name":"x","transport":{"type":"builtin","builtin":{"kind":"time"}}}}"#,
     ),
+    ("servers.set", r#"{"server":"Time","changes":[{"pointer":"/autostart","value":"false"}]}"#),
     ("servers.duplicate", r#"{"server":"Time","name":"x"}"#),
     ("servers.test", r#"{"draft":{"name":"x","transport":{"type":"builtin","builtin":{"kind":"time"}}}}"#),
     (

@@ -8,7 +8,8 @@ use gatehouse_app::{Authority, Core, CoreOptions, Owner};
 use gatehouse_model::approval::{ApprovalAnswer, CommandRequest};
 use gatehouse_model::command::*;
 use gatehouse_model::record::{AuditEvent, ServerRequestAnswer};
-use gatehouse_model::server::{Builtin, ServerDraft, StdioStreams};
+use gatehouse_model::server::{Builtin, ServerDraft, StdioStreams, TimeLimit};
+use gatehouse_model::server_problem::{SettingChange, SettingsInput};
 use gatehouse_model::{
     ApprovalId, ApprovalRequest, ErrorCode, GrantChoice, Secret, SubmittedAnswer, Transport, UserError,
 };
@@ -192,7 +193,6 @@ async fn bad_input_and_contents_ask_nobody() {
 /// Commands that need the operator and that no window confirms.
 const REFUSED: &[&str] = &[
     "servers.test",
-    "servers.validate",
     "bundles.read",
     "bundles.configure",
     "imports.preview",
@@ -379,6 +379,188 @@ async fn what_changed_since_it_was_shown_does_not_run() {
     accept(&core, &id).await;
     assert_eq!(proposed.await.unwrap().unwrap_err().code, ErrorCode::StaleAnswer);
     assert!(server(&core, "Clock").await.is_some() && server(&core, "Old clock").await.is_some());
+    core.shutdown().await;
+}
+
+const CREDENTIAL: &str = "swordfish-credential";
+
+/// Adds a server that never starts, with a credential in plain text.
+async fn add_program(core: &Core) {
+    let env = [("API_TOKEN", CREDENTIAL), ("MODE", "telling-mode")];
+    let transport = Transport::Stdio {
+        command: "never-started".to_owned(),
+        args: vec!["--token".to_owned(), "telling-argument".to_owned()],
+        env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        cwd: None,
+        streams: StdioStreams::default(),
+    };
+    add(core, ServerDraft { enabled: false, ..ServerDraft::new("local", transport) }).await.unwrap();
+}
+
+fn set(changes: &[(&str, &str)]) -> ServersSet {
+    let change = |&(pointer, value): &(&str, &str)| SettingChange {
+        pointer: pointer.to_owned(),
+        value: Some(value.to_owned()),
+    };
+    ServersSet { server: "local".into(), changes: changes.iter().map(change).collect(), secrets: Vec::new() }
+}
+
+/// Tried: to change a server without a word about a part of it, and to read in the reply what is hidden.
+#[tokio::test]
+async fn sets_what_was_shown_and_nothing_else() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    add_program(&core).await;
+    let before = server(&core, "local").await.unwrap().config;
+    let wanted = set(&[("/env/MODE", r#""fast""#), ("/limits/callSecs", "60"), ("/name", r#""other""#)]);
+
+    let declined = propose(&home, wanted.clone());
+    let (id, _) = proposal(&core).await;
+    answer(&core, &id, ApprovalAnswer::Decline).await;
+    assert_eq!(declined.await.unwrap().unwrap_err().code, ErrorCode::NotPermitted);
+    assert_eq!(server(&core, "local").await.unwrap().config, before);
+
+    let proposed = propose(&home, wanted);
+    let (id, request) = proposal(&core).await;
+    assert_eq!(request.command, "servers.set");
+    let pointers: Vec<&str> = request.changes.iter().map(|change| change.pointer.as_str()).collect();
+    assert_eq!(pointers, ["/env/MODE", "/limits/callSecs", "/name"]);
+    assert!(request.notes.iter().any(|note| note.key == "proposal.servers.editEndsPermissions"));
+    accept(&core, &id).await;
+    let reply = proposed.await.unwrap().unwrap();
+    let text = serde_json::to_string(&reply).unwrap();
+    assert!(text.contains("other") && !text.contains(CREDENTIAL) && !text.contains("fast"), "{text}");
+    let after = server(&core, "other").await.unwrap().config;
+    let mut wanted = ServerDraft::from(before.clone());
+    if let Transport::Stdio { env, .. } = &mut wanted.transport {
+        env.insert("MODE".to_owned(), "fast".to_owned());
+    }
+    wanted.limits.call_secs = TimeLimit::Secs(60);
+    wanted.name = "other".to_owned();
+    assert_eq!(after, before.with_draft(wanted));
+    core.shutdown().await;
+}
+
+/// Tried: to have a change accepted, and to change the server otherwise while it waits.
+#[tokio::test]
+async fn settings_that_changed_since_they_were_shown_are_not_set() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    add_program(&core).await;
+    let proposed = propose(&home, set(&[("/env/MODE", r#""fast""#)]));
+    let (id, _) = proposal(&core).await;
+    run(&core, set(&[("/description", r#""Changed meanwhile""#)])).await.unwrap();
+    let meanwhile = server(&core, "local").await.unwrap().config;
+    accept(&core, &id).await;
+    assert_eq!(proposed.await.unwrap().unwrap_err().code, ErrorCode::StaleAnswer);
+    assert_eq!(server(&core, "local").await.unwrap().config, meanwhile);
+
+    // The name is that of another server now.
+    let proposed = propose(&home, set(&[("/autostart", "false")]));
+    let (id, _) = proposal(&core).await;
+    run(&core, set(&[("/name", r#""old""#)])).await.unwrap();
+    add(&core, draft("local", Builtin::Time)).await.unwrap();
+    accept(&core, &id).await;
+    assert!(proposed.await.unwrap().is_err());
+    for name in ["old", "local"] {
+        assert!(server(&core, name).await.unwrap().config.autostart, "{name}");
+    }
+    core.shutdown().await;
+}
+
+/// Tried: to send a stored credential elsewhere, and to set what is no setting. Nobody is asked about these.
+#[tokio::test]
+async fn refuses_settings_before_anybody_is_asked() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    add_program(&core).await;
+    let before = server(&core, "local").await.unwrap().config;
+    let large = format!("\"{}\"", "x".repeat(70 * 1024));
+    for (pointer, value, code, said) in [
+        ("/command", r#""evil""#, ErrorCode::BadRequest, "env.API_TOKEN"),
+        ("/args", r#"["evil"]"#, ErrorCode::BadRequest, "env.API_TOKEN"),
+        ("/env/OTHER", r#""${kept:env/API_TOKEN}""#, ErrorCode::BadRequest, "env.OTHER"),
+        ("/comand", r#""evil""#, ErrorCode::BadRequest, "“comand”"),
+        ("/gatehouse/origin", r#""user""#, ErrorCode::BadRequest, "gatehouse"),
+        ("/limits/connectSecs", "0", ErrorCode::BadRequest, "limits.connectSecs"),
+        ("/name", r#""Time""#, ErrorCode::NameTaken, "name"),
+        ("/description", &large, ErrorCode::NotPermitted, "64"),
+    ] {
+        let refused = core.run(&set(&[(pointer, value)]), Authority::Anyone).await.unwrap_err();
+        assert_eq!(refused.code, code, "{pointer}: {refused}");
+        assert!(refused.message.to_string().contains(said), "{pointer}: {refused}");
+        assert!(proposals(&core).await.is_empty(), "{pointer}");
+    }
+    let nobody = ServersSet { server: "nobody".into(), ..set(&[("/autostart", "false")]) };
+    assert_eq!(core.run(&nobody, Authority::Anyone).await.unwrap_err().code, ErrorCode::NotFound);
+    assert_eq!(server(&core, "local").await.unwrap().config, before);
+    core.shutdown().await;
+}
+
+/// Tried: to guess a credential, and to see from the answer whether the guess is right.
+#[tokio::test]
+async fn settings_are_no_oracle_for_what_is_hidden() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    add_program(&core).await;
+    for guess in [CREDENTIAL, "wrong"] {
+        let change = set(&[("/env/API_TOKEN", &format!("\"{guess}\"")), ("/env/MODE", "\"telling-mode\"")]);
+        let validate = ServersValidate {
+            server: Some("local".into()),
+            settings: SettingsInput::Changes(change.changes.clone()),
+            secrets: Vec::new(),
+        };
+        let report = core.run(&validate, Authority::Anyone).await.unwrap();
+        let places: Vec<&str> = report.changes.iter().map(|change| change.pointer.as_str()).collect();
+        assert_eq!((places, report.problems.len()), (vec!["/env/API_TOKEN", "/env/MODE"], 0), "{guess}");
+        // A change that changes nothing waits for the user as any other.
+        let proposed = propose(&home, change);
+        let (id, _) = proposal(&core).await;
+        answer(&core, &id, ApprovalAnswer::Cancel).await;
+        assert_eq!(proposed.await.unwrap().unwrap_err().code, ErrorCode::NotPermitted);
+    }
+    let mut answers = Vec::new();
+    for guess in ["telling-argument", "wrong"] {
+        let change = set(&[("/args", &format!(r#"["--token","{guess}"]"#))]);
+        answers.push(core.run(&change, Authority::Anyone).await.unwrap_err());
+    }
+    assert_eq!(answers[0], answers[1]);
+    assert!(proposals(&core).await.is_empty());
+    let nothing = ServersValidate {
+        server: Some("local".into()),
+        settings: SettingsInput::Changes(Vec::new()),
+        secrets: Vec::new(),
+    };
+    let report = core.run(&nothing, Authority::Anyone).await.unwrap();
+    let text = serde_json::to_string(&report).unwrap();
+    assert!(!text.contains(CREDENTIAL) && !text.contains("telling"), "{text}");
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn secrets_of_changed_settings_are_masked() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    add_program(&core).await;
+    let reference = set(&[("/env/API_TOKEN", r#""${secret:API_TOKEN}""#)]);
+    let missing = core.run(&reference, Authority::Anyone).await.unwrap_err();
+    assert!(missing.message.to_string().contains("env/API_TOKEN"), "{missing}");
+    let secret = FieldSecret {
+        field: "env/API_TOKEN".to_owned(),
+        value: RequestSecret::new(&Secret::new("ghp_0123456789")),
+    };
+    let proposed = propose(&home, ServersSet { secrets: vec![secret], ..reference });
+    let (id, request) = proposal(&core).await;
+    let text = shown(&request);
+    assert!(text.contains("/secrets/env/API_TOKEN"), "{text}");
+    assert!(!text.contains("ghp_0123456789") && !text.contains(CREDENTIAL), "{text}");
+    accept(&core, &id).await;
+    let reply = serde_json::to_string(&proposed.await.unwrap().unwrap()).unwrap();
+    assert!(!reply.contains("ghp_0123456789") && !reply.contains(CREDENTIAL), "{reply}");
+    let config = server(&core, "local").await.unwrap().config;
+    assert!(
+        matches!(&config.transport, Transport::Stdio { env, .. } if env["API_TOKEN"] == "${secret:API_TOKEN}")
+    );
     core.shutdown().await;
 }
 

@@ -13,7 +13,7 @@ use gatehouse_model::approval::{ApprovalAnswer, ApprovalRequest, AutoApprove};
 use gatehouse_model::command::*;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{Builtin, ServerDraft};
-use gatehouse_model::server_problem::SettingsInput;
+use gatehouse_model::server_problem::{SettingChange, SettingsInput};
 use gatehouse_model::{ErrorCode, Event, Generation, PendingApproval, Secret, SubmittedAnswer, Transport};
 use serde_json::{Value, json};
 
@@ -102,6 +102,17 @@ async fn validates_without_changing_anything() {
         settings: SettingsInput::Json(text.to_owned()),
         secrets: Vec::new(),
     };
+    let set = |changes: &[(&str, Option<&str>)]| {
+        let change = |&(pointer, value): &(&str, Option<&str>)| SettingChange {
+            pointer: pointer.to_owned(),
+            value: value.map(str::to_owned),
+        };
+        ServersValidate {
+            server: Some("Time".to_owned()),
+            settings: SettingsInput::Changes(changes.iter().map(change).collect()),
+            secrets: Vec::new(),
+        }
+    };
     for (wanted, said) in [
         (form(None, draft("new", Builtin::Time), &[]), vec![]),
         (form(None, draft("time", Builtin::Time), &[]), vec!["/name problem.name.taken"]),
@@ -117,6 +128,13 @@ async fn validates_without_changing_anything() {
             vec!["/env/KEY problem.secretJson"],
         ),
         (json(None, r#"{"a": {"command": 7}}"#), vec!["/command problem.text"]),
+        (set(&[("/autostart", Some("false"))]), vec![]),
+        (set(&[("/name", Some("\"Notes\""))]), vec!["/name problem.name.taken"]),
+        (
+            set(&[("/comand", Some("1")), ("/limits/strict", Some("1"))]),
+            vec!["/comand problem.unknown", "/limits/strict problem.flag"],
+        ),
+        (set(&[("/builtin", None)]), vec!["/builtin problem.missing"]),
     ] {
         let report = run(&core, wanted.clone()).await.unwrap();
         let found: Vec<_> =
@@ -127,6 +145,9 @@ async fn validates_without_changing_anything() {
     }
     let unknown = run(&core, form(Some("nobody"), keyed(), &[])).await.unwrap_err();
     assert_eq!(unknown.code, ErrorCode::NotFound);
+    // Only the operator learns which folders there are.
+    let report = core.run(&form(None, folder(&missing), &[]), Authority::Anyone).await.unwrap();
+    assert!(report.problems.is_empty(), "{report:?}");
     assert_eq!(configs().await, before);
     core.shutdown().await;
 }

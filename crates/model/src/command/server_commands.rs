@@ -15,7 +15,7 @@ use crate::import::{ImportOutcome, ImportPreview, ImportSource};
 use crate::registry::{LinkContent, RegistryDraft, RegistryPage, RegistryReport};
 use crate::server::{LogLevel, LogLine, ServerDraft, ServerImage, ServerView, TestReport};
 use crate::server_catalog::{Completion, CompletionTarget, ResultView, SavedFile, ServerCatalog};
-use crate::server_problem::{SettingsInput, ValidationReport};
+use crate::server_problem::{SettingChange, SettingsInput, ValidationReport};
 use crate::sign_in::{SignInStart, SignOutResult};
 
 commands! {
@@ -48,6 +48,17 @@ commands! {
             #[serde(default)]
             secrets: Vec<FieldSecret>,
         } -> ServerView, Operator: "It changes what runs, and replaces secrets.";
+        /// Changes some settings of a server and leaves the others, as `servers.edit` does: for callers that don't see
+        /// all of them. A secret in plain text stays only with the program or the address that has it.
+        "servers.set" ServersSet {
+            /// Id or name.
+            server: String,
+            /// The settings that change; of several changes of one setting the last one counts.
+            changes: Vec<SettingChange>,
+            /// Secrets that are new or have a new value; those not named here stay as they are.
+            #[serde(default)]
+            secrets: Vec<FieldSecret>,
+        } -> ServerView, Operator: "It changes what runs, and replaces secrets.";
         /// Copies a server under a new name, with an id of its own and no permissions.
         "servers.duplicate" ServersDuplicate {
             /// Id or name.
@@ -71,7 +82,8 @@ commands! {
             /// Id or name.
             server: String,
         } -> ExportedText, Anyone: "It only looks, and what may be a secret is masked.";
-        /// Says everything that is wrong with settings of a server. Nothing changes.
+        /// Says everything that is wrong with settings of a server. Nothing changes. Without the operator key, the server
+        /// is taken as `servers.list` shows it, and whether a folder exists is not looked up.
         "servers.validate" ServersValidate {
             /// Id or name of the server that is edited; absent for a new one.
             #[serde(default)]
@@ -81,7 +93,7 @@ commands! {
             /// The fields that a secret is given for with them, as in `FieldSecret`.
             #[serde(default)]
             secrets: Vec<String>,
-        } -> ValidationReport, Operator: "It tells whether a folder exists.";
+        } -> ValidationReport, Anyone: "It only looks, and at nothing that is hidden from the caller.";
         /// Reads a bundle and unpacks it into Gatehouse's folder, so that it can be shown. Nothing of it runs, and no
         /// server is added; what no server uses is deleted again.
         "bundles.read" BundlesRead {

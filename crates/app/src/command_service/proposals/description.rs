@@ -26,6 +26,7 @@ pub(super) async fn describe(state: &Arc<AppState>, command: Command) -> Result<
     match command {
         Command::ServersAdd(c) => servers::add(state, c).await,
         Command::ServersEdit(c) => servers::edit(state, c).await,
+        Command::ServersSet(c) => servers::set(state, c).await,
         Command::ServersDuplicate(c) => servers::duplicate(state, c).await,
         Command::ServersRemove(c) => servers::remove(state, c),
         Command::ServersStart(c) => servers::start(state, c),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use gatehouse_model::command::{
     Command, ImportOrigin, ImportsRun, ImportsRunByName, ServersAdd, ServersDuplicate, ServersEdit,
-    ServersReconnect, ServersRemove, ServersReset, ServersSignOut, ServersStart, ServersTrustLabels,
+    ServersReconnect, ServersRemove, ServersReset, ServersSet, ServersSignOut, ServersStart,
+    ServersTrustLabels,
 };
 use gatehouse_model::import::ImportedApprovals;
 use gatehouse_model::server::ServerOrigin;
@@ -14,6 +15,7 @@ use serde_json::Value;
 use super::{ProposedCommand, ShownCommand, fields};
 use crate::command_service::imports::{self, PlannedImport};
 use crate::command_service::{AppState, lookup, server_draft, servers};
+use crate::redact;
 use crate::server_configs::first_start;
 use crate::server_configs::secrets::{self, SecretChanges};
 
@@ -36,16 +38,29 @@ pub(super) async fn add(state: &Arc<AppState>, wanted: ServersAdd) -> Result<Pro
 pub(super) async fn edit(state: &Arc<AppState>, wanted: ServersEdit) -> Result<ProposedCommand, UserError> {
     let configs = state.configs.lock().await.clone();
     let before = lookup::find_config(&configs, &wanted.server)?;
-    server_draft::check(&wanted.draft, Some(&before.id), &configs).await?;
-    let after = before.with_draft(wanted.draft.clone());
-    servers::check_admin_policy(state, &after).await?;
-    SecretChanges::new(Some(before), &after, &wanted.secrets)?;
+    let after = servers::plan_edit(state, &configs, &wanted).await?.after;
     let mut changes = fields::settings(Some(before), &after);
     changes.extend(fields::secrets(&wanted.secrets));
     let what = message!("proposal.servers.edit", server = &before.name);
-    let shown = ShownCommand::new(what).with_changes(changes);
+    let mut shown = ShownCommand::new(what).with_changes(changes);
+    if after.generation != before.generation {
+        shown = shown.with_note(message!("proposal.servers.editEndsPermissions"));
+    }
     let resolved = ServersEdit { server: before.id.to_string(), ..wanted };
     Ok(ProposedCommand { command: Command::ServersEdit(resolved), shown })
+}
+
+/// Becomes an edit of all settings: if others of them change meanwhile, it is refused instead of being mixed with that.
+pub(super) async fn set(state: &Arc<AppState>, wanted: ServersSet) -> Result<ProposedCommand, UserError> {
+    let configs = state.configs.lock().await.clone();
+    // Credentials have to stay for what the program sees too. Else it could guess what is hidden from it: only the right
+    // address or arguments would keep them, and so come before the user.
+    let mut visible = configs.clone();
+    redact::configs(&mut visible);
+    let seen = servers::to_edit(&visible, wanted.clone())?;
+    let before = lookup::find_config(&visible, &seen.server)?;
+    SecretChanges::new(Some(before), &before.with_draft(seen.draft), &seen.secrets)?;
+    edit(state, servers::to_edit(&configs, wanted)?).await
 }
 
 pub(super) async fn duplicate(
