@@ -36,3 +36,24 @@ test("a command runs once the prompt accepts it, and not if it is declined", asy
   await refused;
   expect(await names()).toContain("Clock");
 });
+
+test("a change of a server is shown field by field, and only that is made", async ({ gatehouse, prompt }) => {
+  const config = async (name: string) =>
+    (await gatehouse.command("servers.list", {})).find((view) => view.config.name === name)?.config;
+  const time = await config("Time");
+  const changing = gatehousectl(gatehouse, "servers", "set", "Time", "name=Clock", "autostart=false");
+  const card = prompt.getByRole("article", { name: "A program wants to run servers.set" });
+  await expect(card).toContainText("Changes the settings of the server Time.");
+  const fields = card.getByRole("region", { name: "What it sets" });
+  await expect(fields.locator("dl")).toHaveCount(2);
+  await expect(fields.locator("dl", { hasText: "autostart" })).toContainText(/before.*true.*after.*false/i);
+  await expect(fields.locator("dl", { hasText: "name" })).toContainText(/before.*"Time".*after.*"Clock"/i);
+  await noViolations(prompt);
+  await pictures(gatehouse, prompt, "prompt-server-change", [{ width: 440, height: 520 }]);
+  expect(await config("Time")).toEqual(time);
+  const accept = card.getByRole("button", { name: "Run command" });
+  await expect(accept).toHaveAttribute("aria-disabled", "false");
+  await accept.click();
+  expect(JSON.parse((await changing).stdout)).toMatchObject({ config: { name: "Clock", autostart: false } });
+  expect(await config("Clock")).toEqual({ ...time, name: "Clock", autostart: false });
+});

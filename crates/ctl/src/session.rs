@@ -12,6 +12,14 @@ use gatehouse_model::{ErrorCode, Secret, UserError, message};
 use crate::error::CliError;
 use crate::{secret_input, terminal_text};
 
+/// What lets a command run that needs the operator's authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Confirmation {
+    OperatorKey,
+    /// The answer of the user in the window, who sees the whole command.
+    Window,
+}
+
 /// One run of `gatehousectl` against one Gatehouse.
 pub(crate) struct ControlSession {
     data_dir: PathBuf,
@@ -56,14 +64,23 @@ impl ControlSession {
     }
 
     /// Fails if there is no operator key, before anything else is sent or typed; otherwise all commands use it. Without
-    /// the key replies leave out what an answer or an edit has to be about.
+    /// the key replies leave out what an answer has to be about.
     pub(crate) async fn require_operator_key(&mut self) -> Result<(), CliError> {
-        self.should_use_key = true;
-        match self.key(true).await? {
-            Some(_) => Ok(()),
-            None if self.is_proposing => {
+        match self.require_operator().await? {
+            Confirmation::OperatorKey => Ok(()),
+            Confirmation::Window => {
                 Err(UserError::new(ErrorCode::NotPermitted, message!("error.ctl.onlyInWindow")).into())
             }
+        }
+    }
+
+    /// Fails if there is neither an operator key nor a window that confirms commands, before anything else is sent or
+    /// typed; otherwise all commands use the key that there is.
+    pub(crate) async fn require_operator(&mut self) -> Result<Confirmation, CliError> {
+        self.should_use_key = true;
+        match self.key(true).await? {
+            Some(_) => Ok(Confirmation::OperatorKey),
+            None if self.is_proposing => Ok(Confirmation::Window),
             None => Err(UserError::new(ErrorCode::NotPermitted, message!("error.ctl.noOperatorKey")).into()),
         }
     }

@@ -45,7 +45,7 @@ pub(crate) enum ServersVerb {
     /// Change a server's settings as JSON in $VISUAL or $EDITOR.
     ///
     /// Secrets in the settings are shown as `${kept:…}`, which keeps the stored value while the program or the
-    /// address stays the same. What changes is shown and has to be confirmed.
+    /// address stays the same. What changes is shown and has to be confirmed, in the window if there is one.
     Edit(EditServerArgs),
     /// Change some of a server's settings.
     #[command(after_help = SETTINGS_HELP)]

@@ -4,22 +4,25 @@ mod bundle;
 mod import;
 mod log;
 mod registry;
+mod setting_changes;
 mod settings;
 
 use std::collections::BTreeMap;
 
 use gatehouse_model::command::{
-    FieldSecret, LinksRead, RequestSecret, ServersAdd, ServersDuplicate, ServersEdit, ServersList,
-    ServersReconnect, ServersRemove, ServersReset, ServersSignOut, ServersStart, ServersStop,
-    ServersSwitchOff, ServersSwitchOn, ServersTest, ServersTrustLabels,
+    FieldSecret, LinksRead, RequestSecret, ServersAdd, ServersDuplicate, ServersList, ServersReconnect,
+    ServersRemove, ServersReset, ServersSet, ServersSignOut, ServersStart, ServersStop, ServersSwitchOff,
+    ServersSwitchOn, ServersTest, ServersTrustLabels,
 };
 use gatehouse_model::composed_secret::ComposedSecret;
 use gatehouse_model::server::{
     Builtin, HeaderProgram, Remote, ServerAppearance, ServerDraft, ServerView, StdioStreams,
 };
+use gatehouse_model::server_problem::SettingChange;
 use gatehouse_model::sign_in::SignInSettings;
 use gatehouse_model::{ErrorCode, Message, Secret, ServerStatus, Transport, UserError, message};
 
+use self::setting_changes::setting;
 use crate::cli::{AddServerArgs, BuiltinKind, OnOffArg, ServersVerb};
 use crate::commands::sign_in::{self, SignInBrowser};
 use crate::commands::undo;
@@ -81,17 +84,17 @@ pub(crate) async fn run(
             output.show(&view, |view| vec![summary(view)])
         }
         ServersVerb::Enable { server } => {
-            let view = edit(&server, session, |draft| draft.enabled = true).await?;
+            let view = set(server, vec![setting("/enabled", &true)?], session).await?;
             output.show(&view, |view| vec![summary(view)])
         }
         ServersVerb::Disable { server } => stop(server, StopKind::Disable, session, output).await,
         ServersVerb::Rename { server, name } => {
-            let view = edit(&server, session, |draft| draft.name = name).await?;
+            let view = set(server, vec![setting("/name", &name)?], session).await?;
             output.show(&view, |view| vec![summary(view)])
         }
         ServersVerb::Autostart { server, switch } => {
             let on = switch == OnOffArg::On;
-            let view = edit(&server, session, |draft| draft.autostart = on).await?;
+            let view = set(server, vec![setting("/autostart", &on)?], session).await?;
             output.show(&view, |view| {
                 let name = &view.config.name;
                 vec![terminal_text::message(&if on {
@@ -129,15 +132,17 @@ pub(crate) async fn run(
             output.done(&message!("ctl.servers.mcpOn"))
         }
         ServersVerb::Limits { server, call_limit, call_cap, strict } => {
-            if call_limit.is_none() && call_cap.is_none() && strict.is_none() {
+            let strict = strict.map(|switch| switch == OnOffArg::On);
+            let changes = [
+                call_limit.map(|limit| setting("/limits/callSecs", &limit)),
+                call_cap.map(|limit| setting("/limits/callCapSecs", &limit)),
+                strict.map(|strict| setting("/limits/strict", &strict)),
+            ];
+            let changes: Vec<_> = changes.into_iter().flatten().collect::<Result<_, _>>()?;
+            if changes.is_empty() {
                 return Err(CliError::usage(message!("error.ctl.noLimit")));
             }
-            let change = |draft: &mut ServerDraft| {
-                draft.limits.call_secs = call_limit.unwrap_or(draft.limits.call_secs);
-                draft.limits.call_cap_secs = call_cap.unwrap_or(draft.limits.call_cap_secs);
-                draft.limits.strict = strict.map_or(draft.limits.strict, |switch| switch == OnOffArg::On);
-            };
-            let view = edit(&server, session, change).await?;
+            let view = set(server, changes, session).await?;
             output.show(&view, |view| vec![summary(view)])
         }
         ServersVerb::Reset { yes } => {
@@ -230,18 +235,12 @@ async fn find(server: &str, session: &mut ControlSession) -> Result<ServerView, 
 }
 
 /// Changes some of a server's settings and leaves the others.
-async fn edit(
-    server: &str,
+async fn set(
+    server: String,
+    changes: Vec<SettingChange>,
     session: &mut ControlSession,
-    change: impl FnOnce(&mut ServerDraft),
 ) -> Result<ServerView, CliError> {
-    // Without the key, values in the settings are masked.
-    session.require_operator_key().await?;
-    let config = find(server, session).await?.config;
-    let server = config.id.as_str().to_owned();
-    let mut draft = ServerDraft::from(config);
-    change(&mut draft);
-    session.run(&ServersEdit { server, draft, secrets: Vec::new() }).await
+    session.run(&ServersSet { server, changes, secrets: Vec::new() }).await
 }
 
 fn summary(view: &ServerView) -> String {

@@ -1,29 +1,29 @@
-//! `servers edit` and `servers set`: change a server's settings as the JSON that they have in servers.json. The core
-//! says what is wrong with them and what they change; secrets in them stay placeholders until they are back in the core.
+//! `servers edit` and `servers set`: change settings of a server, as they stand in servers.json. Only what changes is sent.
+//! The core says what is wrong with it, and applies it; what this caller doesn't see of the settings stays as it is.
 
 use std::io::{BufRead as _, Write as _};
 use std::process::Command;
 
 use gatehouse_model::command::{
-    FieldSecret, RequestSecret, ServersEdit, ServersSettingsText, ServersValidate,
+    FieldSecret, RequestSecret, ServersSet, ServersSettingsText, ServersValidate,
 };
-use gatehouse_model::server::{ServerDraft, ServerView};
-use gatehouse_model::server_problem::{ServerProblem, SettingsInput, ValidationReport};
+use gatehouse_model::server::ServerView;
+use gatehouse_model::server_problem::{ServerProblem, SettingChange, SettingsInput, ValidationReport};
 use gatehouse_model::{ErrorCode, Message, MessageParam, Secret, Transport, UserError, message};
-use serde_json::{Map, Value};
 
 use super::find;
+use super::setting_changes::{changes_between, read_changes};
 use crate::cli::{EditServerArgs, SetServerArgs};
 use crate::commands::watch::approval_text;
 use crate::error::CliError;
 use crate::output::{self, Printer};
 use crate::secret_input;
-use crate::session::ControlSession;
+use crate::session::{Confirmation, ControlSession};
 use crate::terminal_text;
 
-/// Settings that the core found nothing wrong with.
-struct CheckedSettings {
-    draft: ServerDraft,
+/// Changes that the core found nothing wrong with.
+struct CheckedChanges {
+    changes: Vec<SettingChange>,
     report: ValidationReport,
     /// The fields whose secrets have to be given with them.
     new_secrets: Vec<String>,
@@ -35,22 +35,27 @@ pub(super) async fn edit(
     session: &mut ControlSession,
     output: &Printer,
 ) -> Result<ServerView, CliError> {
-    if !wanted.yes && !output::is_interactive() {
+    let confirmation = session.require_operator().await?;
+    let is_asked_here = confirmation == Confirmation::OperatorKey && !wanted.yes;
+    if is_asked_here && !output::is_interactive() {
         return Err(CliError::usage(message!("error.ctl.editUnconfirmed")));
     }
-    session.require_operator_key().await?;
     let before = find(&wanted.server, session).await?;
-    let id = before.config.id.to_string();
-    let text = session.run(&ServersSettingsText { server: id.clone() }).await?.text;
+    let server = before.config.id.to_string();
+    let text = session.run(&ServersSettingsText { server }).await?.text;
     let mut edited = text.clone();
     let checked = loop {
         edited = edit_text(&edited)?;
         session.disconnect();
-        match check(&before, &edited, session).await? {
+        let checked = match changes_between(&text, &edited) {
+            Ok(changes) if changes.is_empty() => return Ok(unchanged(before, output)),
+            Ok(changes) => check(&before, changes, session).await?,
+            Err(problem) => Err(settings_invalid(problem)),
+        };
+        match checked {
             Ok(checked) => break checked,
-            Err(problems) => {
-                let error = problems_error(&problems);
-                let is_retried = !wanted.yes && {
+            Err(error) => {
+                let is_retried = !wanted.yes && output::is_interactive() && {
                     output.note(&terminal_text::error(&error));
                     confirm(&message!("ctl.servers.editAgain"))?
                 };
@@ -61,14 +66,18 @@ pub(super) async fn edit(
         }
     };
     if checked.report.changes.is_empty() && checked.new_secrets.is_empty() {
-        output.note(&terminal_text::message(&message!("ctl.servers.unchanged")));
-        return Ok(before);
+        return Ok(unchanged(before, output));
     }
-    show_changes(&checked, output);
-    if !wanted.yes && !confirm(&message!("ctl.servers.editConfirm", server = &before.config.name))? {
+    show_changes(&checked, confirmation, output);
+    if is_asked_here && !confirm(&message!("ctl.servers.editConfirm", server = &before.config.name))? {
         return Err(failed(message!("error.ctl.editDiscarded")));
     }
-    apply(checked, id, wanted.secret_fd, session).await
+    apply(checked, &before, wanted.secret_fd, session).await
+}
+
+fn unchanged(view: ServerView, output: &Printer) -> ServerView {
+    output.note(&terminal_text::message(&message!("ctl.servers.unchanged")));
+    view
 }
 
 /// Sets single settings of a server.
@@ -78,29 +87,24 @@ pub(super) async fn set(
     output: &Printer,
 ) -> Result<ServerView, CliError> {
     // Before anything is sent, so that a wrong word is not hidden by a missing key.
-    let changes = SettingChange::read_all(wanted)?;
-    session.require_operator_key().await?;
+    let changes = read_changes(wanted)?;
+    let confirmation = session.require_operator().await?;
     let before = find(&wanted.server, session).await?;
-    let id = before.config.id.to_string();
-    let text = session.run(&ServersSettingsText { server: id.clone() }).await?.text;
-    let text = changed_text(&text, &changes)?;
-    let checked = match check(&before, &text, session).await? {
-        Ok(checked) => checked,
-        Err(problems) => return Err(problems_error(&problems).into()),
-    };
-    show_changes(&checked, output);
-    apply(checked, id, wanted.secret_fd, session).await
+    let checked = check(&before, changes, session).await??;
+    show_changes(&checked, confirmation, output);
+    apply(checked, &before, wanted.secret_fd, session).await
 }
 
-/// Has the core check settings. Secrets that have to be given with them count as given.
+/// Has the core check changes, as far as it can without what this caller doesn't see. Secrets that have to be given with
+/// them count as given.
 async fn check(
     before: &ServerView,
-    text: &str,
+    changes: Vec<SettingChange>,
     session: &mut ControlSession,
-) -> Result<Result<CheckedSettings, Vec<ServerProblem>>, CliError> {
+) -> Result<Result<CheckedChanges, UserError>, CliError> {
     let mut validate = ServersValidate {
         server: Some(before.config.id.to_string()),
-        settings: SettingsInput::Json(text.to_owned()),
+        settings: SettingsInput::Changes(changes.clone()),
         secrets: Vec::new(),
     };
     let mut report = session.run(&validate).await?;
@@ -110,12 +114,10 @@ async fn check(
             report = session.run(&validate).await?;
         }
     }
-    Ok(match report.draft.clone() {
-        Some(draft) if report.problems.is_empty() => {
-            Ok(CheckedSettings { draft, report, new_secrets: validate.secrets })
-        }
-        Some(_) | None => Err(report.problems),
-    })
+    if report.draft.is_none() || !report.problems.is_empty() {
+        return Ok(Err(settings_invalid(all_problems(&report.problems))));
+    }
+    Ok(Ok(CheckedChanges { changes, report, new_secrets: validate.secrets }))
 }
 
 /// The fields that refer to a secret which is not stored for them.
@@ -125,14 +127,15 @@ fn new_secrets(before: &Transport, after: &Transport) -> Vec<String> {
 }
 
 async fn apply(
-    checked: CheckedSettings,
-    server: String,
+    checked: CheckedChanges,
+    before: &ServerView,
     secret_fd: Option<i32>,
     session: &mut ControlSession,
 ) -> Result<ServerView, CliError> {
     let secrets = read_secrets(&checked.new_secrets, secret_fd)?;
     session.disconnect();
-    session.run(&ServersEdit { server, draft: checked.draft, secrets }).await
+    let server = before.config.id.to_string();
+    session.run(&ServersSet { server, changes: checked.changes, secrets }).await
 }
 
 fn read_secrets(fields: &[String], descriptor: Option<i32>) -> Result<Vec<FieldSecret>, CliError> {
@@ -154,14 +157,17 @@ fn read_secrets(fields: &[String], descriptor: Option<i32>) -> Result<Vec<FieldS
         .collect()
 }
 
-fn show_changes(checked: &CheckedSettings, output: &Printer) {
-    for line in approval_text::change_lines(&checked.report.changes) {
-        output.note(&line);
+/// Shows changes, unless the window does: it sees the settings whole.
+fn show_changes(checked: &CheckedChanges, confirmation: Confirmation, output: &Printer) {
+    if confirmation == Confirmation::OperatorKey {
+        for line in approval_text::change_lines(&checked.report.changes) {
+            output.note(&line);
+        }
     }
 }
 
-/// All problems as one error.
-fn problems_error(problems: &[ServerProblem]) -> UserError {
+/// All problems as one text.
+fn all_problems(problems: &[ServerProblem]) -> Message {
     let sentence = |problem: &ServerProblem| -> Message {
         let field = problem.pointer.trim_matches('/').replace('/', ".");
         if field.is_empty() {
@@ -170,8 +176,11 @@ fn problems_error(problems: &[ServerProblem]) -> UserError {
         message!("problem.inField", field = field, problem = problem.message.clone())
     };
     let sentences: Vec<Message> = problems.iter().map(sentence).collect();
-    UserError::new(ErrorCode::BadRequest, message!("error.ctl.settingsInvalid"))
-        .with_cause(message!("problem.all", problems = MessageParam::Sentences(sentences)))
+    message!("problem.all", problems = MessageParam::Sentences(sentences))
+}
+
+fn settings_invalid(why: Message) -> UserError {
+    UserError::new(ErrorCode::BadRequest, message!("error.ctl.settingsInvalid")).with_cause(why)
 }
 
 fn failed(why: Message) -> CliError {
@@ -225,210 +234,4 @@ fn editor_command(editor: &str, file: &std::path::Path) -> Command {
     let mut command = Command::new("cmd");
     command.arg("/C").arg(editor).arg(file);
     command
-}
-
-/// What the value of a setting is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SettingKind {
-    Text,
-    Flag,
-    Number,
-    /// A time limit of calls: seconds, `none` or `default`.
-    CallLimit,
-}
-
-/// The settings that can be set one by one, by their path in the entry of servers.json. `env.` and `headers.` are
-/// followed by a name; `name` is the key of the entry.
-const SETTINGS: [(&str, SettingKind); 20] = [
-    (NAME, SettingKind::Text),
-    ("command", SettingKind::Text),
-    ("cwd", SettingKind::Text),
-    ("url", SettingKind::Text),
-    ("protocolVersion", SettingKind::Text),
-    ("description", SettingKind::Text),
-    ("icon", SettingKind::Text),
-    ("group", SettingKind::Text),
-    ("env.", SettingKind::Text),
-    ("headers.", SettingKind::Text),
-    ("enabled", SettingKind::Flag),
-    ("autostart", SettingKind::Flag),
-    ("recordBodies", SettingKind::Flag),
-    ("limits.strict", SettingKind::Flag),
-    ("limits.connectSecs", SettingKind::Number),
-    ("limits.healthEverySecs", SettingKind::Number),
-    ("limits.healthTimeoutSecs", SettingKind::Number),
-    ("limits.healthFailures", SettingKind::Number),
-    ("limits.callSecs", SettingKind::CallLimit),
-    ("limits.callCapSecs", SettingKind::CallLimit),
-];
-
-const NAME: &str = "name";
-
-/// The verb that takes them.
-const VERB: &str = "servers set";
-
-/// One setting with its new value; without one it becomes what it is by default.
-#[derive(Debug, PartialEq)]
-struct SettingChange {
-    key: String,
-    value: Option<Value>,
-}
-
-impl SettingChange {
-    fn read_all(wanted: &SetServerArgs) -> Result<Vec<Self>, CliError> {
-        let set = wanted.settings.iter().map(|pair| Self::read(pair));
-        let unset = wanted.unset.iter().map(|key| {
-            kind_of(key).filter(|_| key != NAME).ok_or_else(|| unknown_setting(key))?;
-            Ok(Self { key: key.clone(), value: None })
-        });
-        set.chain(unset).collect()
-    }
-
-    fn read(pair: &str) -> Result<Self, CliError> {
-        // The value is not repeated in errors: it may be a secret.
-        let expected = || CliError::usage(message!("error.ctl.pairExpected", option = VERB));
-        let (key, text) = pair.split_once('=').ok_or_else(expected)?;
-        let kind = kind_of(key).ok_or_else(|| unknown_setting(key))?;
-        let value = kind.read(text).ok_or_else(|| {
-            CliError::usage(match kind {
-                SettingKind::Flag => message!("error.ctl.flagExpected", setting = key),
-                SettingKind::Text | SettingKind::Number => {
-                    message!("error.ctl.numberExpected", setting = key)
-                }
-                SettingKind::CallLimit => message!("error.ctl.callLimitExpected", setting = key),
-            })
-        })?;
-        Ok(Self { key: key.to_owned(), value: Some(value) })
-    }
-}
-
-impl SettingKind {
-    fn read(self, text: &str) -> Option<Value> {
-        match (self, text) {
-            (Self::Text, text) => Some(Value::from(text)),
-            (Self::Flag, "true" | "on") => Some(Value::Bool(true)),
-            (Self::Flag, "false" | "off") => Some(Value::Bool(false)),
-            (Self::Flag, _) => None,
-            (Self::CallLimit, "none") => Some(Value::Null),
-            (Self::CallLimit, "default") => Some(Value::from("default")),
-            (Self::Number | Self::CallLimit, text) => text.parse::<u32>().ok().map(Value::from),
-        }
-    }
-}
-
-fn kind_of(key: &str) -> Option<SettingKind> {
-    let fits = |known: &str| match known.strip_suffix('.') {
-        Some(_) => key.len() > known.len() && key.starts_with(known),
-        None => key == known,
-    };
-    SETTINGS.iter().find(|(known, _)| fits(known)).map(|(_, kind)| *kind)
-}
-
-fn unknown_setting(key: &str) -> CliError {
-    let name = |(known, _): &(&str, SettingKind)| {
-        if known.ends_with('.') { format!("{known}NAME") } else { (*known).to_owned() }
-    };
-    let others: Vec<String> = SETTINGS.iter().map(name).collect();
-    CliError::usage(message!(
-        "error.ctl.notASetting",
-        setting = terminal_text::truncate(key, 40),
-        others = others.join(", ")
-    ))
-}
-
-/// The settings with these changes.
-fn changed_text(text: &str, changes: &[SettingChange]) -> Result<String, CliError> {
-    let unreadable = |_| UserError::new(ErrorCode::Internal, message!("error.app.badReply"));
-    let servers: Map<String, Value> = serde_json::from_str(text).map_err(unreadable)?;
-    let mut changed = Map::new();
-    for (mut name, mut entry) in servers {
-        for change in changes {
-            match (&*change.key, &change.value) {
-                (NAME, Some(Value::String(new))) => name.clone_from(new),
-                (key, value) => {
-                    if let Value::Object(entry) = &mut entry {
-                        put(entry, key, value.clone());
-                    }
-                }
-            }
-        }
-        changed.insert(name, entry);
-    }
-    Ok(Value::Object(changed).to_string())
-}
-
-/// Sets or removes one member; the part of its path before the first dot is an object.
-fn put(entry: &mut Map<String, Value>, path: &str, value: Option<Value>) {
-    let Some((place, name)) = path.split_once('.') else {
-        match value {
-            Some(value) => drop(entry.insert(path.to_owned(), value)),
-            None => drop(entry.remove(path)),
-        }
-        return;
-    };
-    match value {
-        Some(value) => {
-            let members = entry.entry(place).or_insert_with(|| Value::Object(Map::new()));
-            if let Value::Object(members) = members {
-                members.insert(name.to_owned(), value);
-            }
-        }
-        None => {
-            if let Some(Value::Object(members)) = entry.get_mut(place) {
-                members.remove(name);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn changed(before: Value, settings: &[&str], unset: &[&str]) -> Value {
-        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-        let wanted = SetServerArgs {
-            server: "a".into(),
-            settings: words(settings),
-            unset: words(unset),
-            secret_fd: None,
-        };
-        let changes = SettingChange::read_all(&wanted).unwrap();
-        serde_json::from_str(&changed_text(&before.to_string(), &changes).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn sets_and_removes_single_settings() {
-        assert_eq!(
-            changed(
-                json!({ "a": { "command": "x", "env": { "A": "1", "B": "2" }, "group": "g" } }),
-                &["name=b", "env.A.B=a=b", "autostart=off", "limits.callSecs=none", "limits.callCapSecs=60"],
-                &["env.B", "group", "headers.X"],
-            ),
-            json!({ "b": {
-                "command": "x", "env": { "A": "1", "A.B": "a=b" }, "autostart": false,
-                "limits": { "callSecs": null, "callCapSecs": 60 },
-            } })
-        );
-    }
-
-    #[test]
-    fn refuses_other_settings_and_values() {
-        for pair in [
-            "args=x",
-            "gatehouse=x",
-            "env.=x",
-            "env=x",
-            "limits=1",
-            "enabled=yes",
-            "limits.callSecs=soon",
-            "limits.connectSecs=-1",
-            "limits.connectSecs=none",
-            "autostart",
-        ] {
-            assert!(SettingChange::read(pair).is_err(), "{pair}");
-        }
-    }
 }
