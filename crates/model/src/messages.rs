@@ -35,6 +35,7 @@ macro_rules! catalog {
             include_str!(concat!("../../../locales/", $folder, "/errors.json")),
             include_str!(concat!("../../../locales/", $folder, "/appErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/ask.json")),
+            include_str!(concat!("../../../locales/", $folder, "/audit.json")),
             include_str!(concat!("../../../locales/", $folder, "/authErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/bundlesErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/connectErrors.json")),

@@ -9,6 +9,7 @@ use crate::grant::{AccessOverride, Decision, Grant, Verdict};
 use crate::id::{ApprovalId, CallHash, CallId, ClientId, GrantId, ProfileId, ProviderId, ServerId};
 use crate::message::Message;
 use crate::profile::ProfileSettings;
+use crate::text::UserText;
 use crate::time::Timestamp;
 use crate::verdict_trace::JudgedCheck;
 
@@ -309,8 +310,8 @@ pub enum AuditEvent {
     },
     /// MCP was switched on or off, or it was changed how long things are kept.
     SettingsChanged {
-        /// What was done, in words.
-        what: String,
+        /// What was done. A plain text in older entries.
+        what: UserText,
     },
     /// A hand edit of a file was confirmed or refused.
     HandEdit { file: String, server: String, confirmed: bool },
@@ -567,5 +568,13 @@ mod tests {
         let old = r#"{"audit":"decided","ask":"a","hash":"h","client":"c","server":"s","subject":{"kind":"tool","name":"t"},"allowed":true,"reason":null}"#;
         let AuditEvent::Decided { by, allowed, .. } = serde_json::from_str(old).unwrap() else { panic!() };
         assert_eq!((by, allowed), (None, true));
+    }
+
+    #[test]
+    fn reads_settings_changes_written_as_text() {
+        let old = r#"{"audit":"settings_changed","what":"MCP switched on"}"#;
+        let event: AuditEvent = serde_json::from_str(old).unwrap();
+        assert_eq!(event, AuditEvent::SettingsChanged { what: "MCP switched on".into() });
+        assert_eq!(serde_json::to_string(&event).unwrap(), old);
     }
 }

@@ -145,8 +145,8 @@ trusted: boolean,
 by: string | null, } | { "audit": "server_changed", server: ServerId, name: string,
 /** What was done: `added`, `edited`, `renamed`, `removed`, `enabled`, `disabled`. */
 what: string, } | { "audit": "settings_changed",
-/** What was done, in words. */
-what: string, } | { "audit": "hand_edit", file: string, server: string, confirmed: boolean, } | { "audit": "client_changed", client: ClientId, name: string,
+/** What was done. A plain text in older entries. */
+what: UserText, } | { "audit": "hand_edit", file: string, server: string, confirmed: boolean, } | { "audit": "client_changed", client: ClientId, name: string,
 /** What was done: `added`, `rotated`, `revoked`. */
 what: string, } | { "audit": "profile_changed", profile: ProfileId, name: string,
 /** What it says now; absent where it was removed. */

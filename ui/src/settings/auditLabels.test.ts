@@ -33,6 +33,13 @@ describe("audit labels", () => {
     ],
     [{ audit: "server_changed", server: "s", name: "git", what: "renamed" }, "Server renamed to git", ""],
     [{ audit: "server_changed", server: "s", name: "git", what: "polished" }, "Server git: polished", ""],
+    // As older versions stored it.
+    [{ audit: "settings_changed", what: "MCP switched on" }, "Settings changed: MCP switched on", ""],
+    [
+      { audit: "settings_changed", what: { key: "audit.settings.switchedOff", params: {} } },
+      "Settings changed: MCP switched off",
+      "",
+    ],
     [{ audit: "class_set", server: "s", tool: "t", now: null }, "t of files is classified automatically again", ""],
     [
       { audit: "labels_trusted", server: "s", trusted: true, by: "window" },

@@ -5,6 +5,7 @@ import { subjectName } from "../activity/labels";
 import type { Names } from "../core/useNames";
 import type { AuditEntryView } from "../generated/types";
 import type { Render, Translate } from "../messages";
+import { textLine } from "../messages/userError";
 
 /** Names of servers and clients, including removed ones that the entries name. */
 export function namesFromEntries(names: Names, entries: readonly AuditEntryView[]): Names {
@@ -59,7 +60,7 @@ export function auditLabel(
     case "server_changed":
       return t(`audit.server.${oneOf(serverChanges, event.what)}`, { name: event.name, what: event.what });
     case "settings_changed":
-      return t("audit.settings", { what: event.what });
+      return t("audit.settings", { what: textLine(t, event.what) });
     case "hand_edit":
       return t(event.confirmed ? "audit.handEdit.confirmed" : "audit.handEdit.refused", {
         file: event.file,

@@ -147,8 +147,8 @@ fn suspend_grants(store: &Store, servers: &[ServerConfig]) -> Result<(), StoreEr
             bound.generation = bound.generation.next();
         }
     }
-    let what = "an operator key was made anew without the one before it; what was allowed is suspended";
-    store.audit().append(AuditEvent::SettingsChanged { what: what.to_owned() })?;
+    let what = message!("audit.settings.keyReplaced").into();
+    store.audit().append(AuditEvent::SettingsChanged { what })?;
     store.permissions().overwrite(&StoredPermissions {
         rules,
         paused: permissions.paused,

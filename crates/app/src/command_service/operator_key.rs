@@ -25,7 +25,8 @@ pub(super) async fn rotate(state: &Arc<AppState>) -> Result<RotatedKey, UserErro
     }
     let key = new_operator_key()?;
     let control = ControlKey::of_operator_key(&key);
-    state.audit(AuditEvent::SettingsChanged { what: "the operator key was rotated".to_owned() }).await?;
+    let what = message!("audit.settings.keyRotated").into();
+    state.audit(AuditEvent::SettingsChanged { what }).await?;
     let control_key = control.clone();
     state.with_store(move |store| Ok(store.control_keys().keep_operator(&control_key)?)).await?;
     state.operator.replace(control);

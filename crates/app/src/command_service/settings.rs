@@ -9,7 +9,9 @@ use gatehouse_model::command::{Authority, SettingsSet};
 use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::settings::{MIN_AUDIT_DAYS, OFFICIAL_REGISTRY, PackageSource, is_registry_address};
-use gatehouse_model::{ErrorCode, Event, EventSink as _, Message, Settings, ToolNaming, UserError, message};
+use gatehouse_model::{
+    ErrorCode, Event, EventSink as _, Message, MessageParam, Settings, ToolNaming, UserError, message,
+};
 
 use super::AppState;
 use crate::retention::apply_retention;
@@ -93,7 +95,7 @@ pub(super) async fn switch_on(state: &Arc<AppState>) -> Result<(), UserError> {
     let mut effective = state.settings.lock().await;
     if !effective.settings.mcp_on || effective.problem.is_some() {
         let set = Settings { mcp_on: true, ..effective.settings.clone() };
-        let what = "MCP switched on".to_owned();
+        let what = message!("audit.settings.switchedOn");
         store_settings(state, &mut effective, SettingsChange { set, what, by: Authority::Operator }).await?;
     }
     if !state.servers.is_on() {
@@ -116,7 +118,7 @@ pub(super) async fn switch_off(state: &Arc<AppState>) -> Result<(), UserError> {
     // operator's authority.
     if effective.settings.mcp_on && effective.problem.is_none() {
         let set = Settings { mcp_on: false, ..effective.settings.clone() };
-        let what = "MCP switched off".to_owned();
+        let what = message!("audit.settings.switchedOff");
         store_settings(state, &mut effective, SettingsChange { set, what, by: Authority::Anyone }).await?;
     }
     Ok(())
@@ -125,7 +127,7 @@ pub(super) async fn switch_off(state: &Arc<AppState>) -> Result<(), UserError> {
 /// New settings, their text in the audit log, and the authority of the caller.
 struct SettingsChange {
     set: Settings,
-    what: String,
+    what: Message,
     by: Authority,
 }
 
@@ -136,7 +138,7 @@ async fn store_settings(
     change: SettingsChange,
 ) -> Result<(), UserError> {
     let SettingsChange { set, what, by } = change;
-    state.audit(AuditEvent::SettingsChanged { what }).await?;
+    state.audit(AuditEvent::SettingsChanged { what: what.into() }).await?;
     let sealed = set.clone();
     state.with_store(move |store| save(store, &sealed, by)).await?;
     *effective = EffectiveSettings::verified(set);
@@ -173,24 +175,33 @@ fn check(wanted: &SettingsSet) -> Result<(), UserError> {
     Ok(())
 }
 
-fn describe(set: &Settings) -> String {
-    let audit = set.audit_days.map_or("for ever".to_owned(), |days| format!("for {days} days"));
-    let limit = |secs: Option<u32>| secs.map_or("no limit".to_owned(), |secs| format!("{secs} s"));
+fn describe(set: &Settings) -> Message {
+    let audit = match set.audit_days {
+        Some(days) => message!("audit.settings.days", days = days),
+        None => message!("audit.settings.forever"),
+    };
+    let limit = |secs: Option<u32>| match secs {
+        Some(secs) => message!("audit.settings.seconds", seconds = secs),
+        None => message!("audit.settings.noLimit"),
+    };
     let names = match set.tool_names {
-        ToolNaming::OnConflict => "by itself",
-        ToolNaming::Server => "as server__tool",
-        ToolNaming::McpServer => "as mcp__server__tool",
+        ToolNaming::OnConflict => message!("audit.settings.names.onConflict"),
+        ToolNaming::Server => message!("audit.settings.names.server"),
+        ToolNaming::McpServer => message!("audit.settings.names.mcpServer"),
     };
     let hosts = match set.allowed_hosts.as_slice() {
-        [] => "no further name".to_owned(),
-        hosts => hosts.join(", "),
+        [] => MessageParam::from(message!("audit.settings.noHosts")),
+        hosts => MessageParam::from(hosts.join(", ")),
     };
-    format!(
-        "the audit is kept {audit}, calls for {} days and {} at most; a call may take {} without progress, {} in all; a tool is named {names}; the gateway has {hosts}; servers are looked for at {}",
-        set.activity_days,
-        set.activity_calls,
-        limit(set.calls.silent_secs),
-        limit(set.calls.cap_secs),
-        set.registry
+    message!(
+        "audit.settings.set",
+        audit = audit,
+        days = set.activity_days,
+        calls = set.activity_calls,
+        silent = limit(set.calls.silent_secs),
+        cap = limit(set.calls.cap_secs),
+        names = names,
+        hosts = hosts,
+        registry = &set.registry,
     )
 }

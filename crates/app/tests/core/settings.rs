@@ -7,6 +7,7 @@ use crate::common::{TestHome, add, draft, run, server, servers, wait_until, wait
 use gatehouse_app::{Authority, Core, CoreOptions};
 use gatehouse_model::approval::AutoApprove;
 use gatehouse_model::command::*;
+use gatehouse_model::messages::Language;
 use gatehouse_model::record::{AuditEvent, AuditVerdict, CallOutcome};
 use gatehouse_model::server::{Builtin, ServerDraft};
 use gatehouse_model::{AuditEntryView, Clock, ErrorCode, Rule, Settings, Timestamp};
@@ -55,6 +56,28 @@ fn keeping(audit_days: Option<u32>) -> SettingsSet {
 }
 
 #[tokio::test]
+async fn changes_are_audited_in_the_language_of_the_reader() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    let hosts = Some(vec!["host.docker.internal".to_owned()]);
+    run(&core, SettingsSet { allowed_hosts: hosts, ..keeping(Some(365)) }).await.unwrap();
+    let entries = entries(&core).await;
+    let what = entries.into_iter().find_map(|entry| match entry.event {
+        AuditEvent::SettingsChanged { what } => Some(what),
+        _ => None,
+    });
+    let what = what.unwrap();
+    for (language, words) in [
+        (Language::English, ["for 365 days", "90 days", "1000000 at most", "host.docker.internal"]),
+        (Language::SimplifiedChinese, ["365 天", "90 天", "1000000 条", "host.docker.internal"]),
+    ] {
+        let text = what.render(language, &|_| String::new());
+        assert!(words.iter().all(|word| text.contains(word)), "{text}");
+    }
+    core.shutdown().await;
+}
+
+#[tokio::test]
 async fn switching_off_stops_servers_and_explains_refusals() {
     let home = TestHome::new();
     let core = home.start().await;
@@ -87,7 +110,7 @@ async fn switching_off_stops_servers_and_explains_refusals() {
         wait_until_state(&core, name, "connected").await;
     }
     assert!(!run(&core, call).await.unwrap().is_tool_error);
-    let said = |event: &AuditEvent, word: &str| matches!(event, AuditEvent::SettingsChanged { what } if what.contains(word));
+    let said = |event: &AuditEvent, word: &str| matches!(event, AuditEvent::SettingsChanged { what } if what.to_string().contains(word));
     let entries = entries(&core).await;
     assert_eq!(entries.iter().filter(|e| said(&e.event, "off") || said(&e.event, "on")).count(), 2);
     core.shutdown().await;

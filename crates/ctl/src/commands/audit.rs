@@ -175,7 +175,7 @@ fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
             format!("the labels of {} {word}{by}", names.of(server.as_str()))
         }
         AuditEvent::ServerChanged { server, name, what } => format!("server {name} ({server}) {what}"),
-        AuditEvent::SettingsChanged { what } => format!("settings: {what}"),
+        AuditEvent::SettingsChanged { what } => format!("settings: {}", terminal_text::user_text(what)),
         AuditEvent::HandEdit { file, server, confirmed } => {
             let word = if *confirmed { "confirmed" } else { "refused" };
             format!("edit of {file} by hand, about {server}: {word}")
