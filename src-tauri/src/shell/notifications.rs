@@ -8,6 +8,8 @@ mod launcher_badge;
 mod request;
 #[cfg(not(target_os = "linux"))]
 mod toast;
+#[cfg(not(target_os = "linux"))]
+mod window_badge;
 
 use gatehouse_desktop::{NotificationTag, SystemNotification};
 use tauri::AppHandle;

@@ -1,5 +1,5 @@
-//! The main window: creating, raising and closing it, and on Windows and macOS the badge on its icon. It exists only while
-//! the user looks at it: a hidden page would keep its process and its memory.
+//! The main window: creating, raising and closing it. It exists only while the user looks at it: a hidden page would keep
+//! its process and its memory.
 
 use parking_lot::Mutex;
 use tauri::webview::WebviewWindowBuilder;
@@ -117,18 +117,6 @@ pub(super) fn is_opening(app: &AppHandle) -> bool {
     app.state::<MainWindowState>().0.lock().is_opening
 }
 
-/// Shows the number of pending approvals on the application's icon. The main window may be closed, so any window will do.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn set_badge(app: &AppHandle, count: u32) {
-    for window in app.webview_windows().values() {
-        #[cfg(target_os = "macos")]
-        let shown = window.set_badge_count(if count == 0 { None } else { Some(i64::from(count)) });
-        #[cfg(target_os = "windows")]
-        let shown = window.set_overlay_icon(if count == 0 { None } else { Some(badge()) });
-        log_failure("badge", shown);
-    }
-}
-
 /// Whether the user works in the window.
 pub(crate) fn is_focused(app: &AppHandle) -> bool {
     app.get_webview_window(MAIN)
@@ -176,16 +164,4 @@ fn log_failure(what: &str, result: tauri::Result<()>) {
     if let Err(error) = result {
         tracing::warn!(%error, what, "the main window could not be changed");
     }
-}
-
-/// The mark on the icon in the task bar: a disc, like that of the tray.
-#[cfg(target_os = "windows")]
-fn badge() -> tauri::image::Image<'static> {
-    const SIZE: u32 = 16;
-    let inside = |place: u32| (f64::from(place) + 0.5) / f64::from(SIZE) * 2.0 - 1.0;
-    let pixel = |index: u32| {
-        let is_inside = inside(index % SIZE).hypot(inside(index / SIZE)) <= 0.9;
-        if is_inside { [0xf5, 0x9f, 0x00, 0xff] } else { [0; 4] }
-    };
-    tauri::image::Image::new_owned((0..SIZE * SIZE).flat_map(pixel).collect(), SIZE, SIZE)
 }

@@ -154,17 +154,29 @@ async fn cancelling_an_import_ends_the_wait_for_its_servers() {
     core.shutdown().await;
 }
 
-/// A simulation waits for the disk, and is stopped before it has read anything.
-#[tokio::test]
-async fn cancelling_a_simulation_frees_its_name() {
-    let home = TestHome::new();
-    let core = home.start().await;
-    let wanted =
-        || PolicySimulate { since: Timestamp(0), draft: PolicyDraft::default(), run: Some(RUN.into()) };
-    let (outcome, ()) = tokio::join!(biased; run(&core, wanted()), stop_run(&core));
-    assert_eq!(outcome.unwrap_err().code, ErrorCode::Cancelled);
-    assert_eq!(run(&core, wanted()).await.unwrap().calls, 0);
-    core.shutdown().await;
+/// A simulation waits for a thread to read the calls, which others keep busy until it was stopped.
+#[test]
+fn cancelling_a_simulation_frees_its_name() {
+    const THREADS: usize = 4;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(THREADS).build();
+    runtime.unwrap().block_on(async {
+        let home = TestHome::new();
+        let core = home.start().await;
+        let wanted =
+            || PolicySimulate { since: Timestamp(0), draft: PolicyDraft::default(), run: Some(RUN.into()) };
+        let busy: Vec<_> = (0..THREADS)
+            .map(|_| {
+                let (end, ended) = std::sync::mpsc::channel::<()>();
+                (end, tokio::task::spawn_blocking(move || ended.recv()))
+            })
+            .collect();
+        let (outcome, ()) = tokio::join!(biased; run(&core, wanted()), stop_run(&core));
+        assert_eq!(outcome.unwrap_err().code, ErrorCode::Cancelled);
+        drop(busy);
+        assert_eq!(run(&core, wanted()).await.unwrap().calls, 0);
+        core.shutdown().await;
+    });
 }
 
 /// The registry accepts the connection and never answers.

@@ -12,16 +12,15 @@ use zbus::message::Type;
 use zbus::zvariant::Value;
 use zbus::{Connection, MatchRule, Message, MessageStream};
 
-use super::launcher_badge::LauncherBadge;
+use super::launcher_badge::{DESKTOP_ENTRY, LauncherBadge};
 use super::request::NotificationRequest;
 
 /// Name of the service, and of its interface.
 const SERVICE: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";
 
-/// Names of the application's icon and of its desktop entry, as the packages install them.
+/// Name of the application's icon, as the packages install it.
 const ICON: &str = "gatehouse";
-pub(super) const DESKTOP_ENTRY: &str = "Gatehouse";
 
 /// From the sound naming specification.
 const SOUND: &str = "message-new-instant";

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use zbus::Connection;
 use zbus::zvariant::Value;
 
-use super::freedesktop::DESKTOP_ENTRY;
+/// Name of the application's desktop entry, as the packages install it.
+pub(super) const DESKTOP_ENTRY: &str = "Gatehouse";
 
 const INTERFACE: &str = "com.canonical.Unity.LauncherEntry";
 /// Receivers take the signal from any object.

@@ -10,7 +10,7 @@ use tauri::{AppHandle, Manager as _};
 use tokio::sync::mpsc;
 
 use super::request::NotificationRequest;
-use crate::windows::main_window;
+use super::window_badge;
 
 /// Most notifications whose click is waited for.
 const MOST_WAITING: usize = 8;
@@ -29,7 +29,7 @@ pub(super) async fn run(mut outbox: mpsc::UnboundedReceiver<NotificationRequest>
         match request {
             NotificationRequest::Show(notification) => show(&app, &waiting, notification),
             NotificationRequest::Close(tag) => tracing::debug!(?tag, "the notification stays"),
-            NotificationRequest::Badge(count) => main_window::set_badge(&app, count),
+            NotificationRequest::Badge(count) => window_badge::set(&app, count),
         }
     }
 }
