@@ -4,7 +4,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { expect, noViolations, pictures, test } from "./base.ts";
+import { expect, noViolations, test } from "./base.ts";
 
 test("an exported configuration is imported again, with its rules only where they are ticked", async ({
   gatehouse,
@@ -64,7 +64,6 @@ test("an exported configuration is imported again, with its rules only where the
   await rule.check();
   await dialog.getByLabel("Secret for env/API_KEY").fill("s3cret-again");
   await noViolations(main);
-  await pictures(gatehouse, main, "import-configuration");
   await dialog.getByRole("button", { name: "Import 3 items" }).click();
   await expect(dialog.getByText("3 items imported")).toBeVisible();
   await expect(dialog.getByText("These clients need a new token before they can connect: My editor")).toBeVisible();
@@ -105,4 +104,35 @@ test("a taken name is a choice, and an invalid file changes nothing", async ({ g
   await expect(dialog.getByText("1 item imported")).toBeVisible();
   const names = (await gatehouse.command("servers.list", {})).map(({ config }) => config.name);
   expect(names).toContain("Notes 2");
+});
+
+test("a model provider is asked for its key, and gets another address only where that is chosen", async ({
+  gatehouse,
+  main,
+}) => {
+  const draft = { name: "Local", api: "open_ai_chat", baseUrl: "http://127.0.0.1:9/v1", defaultModel: null } as const;
+  await gatehouse.command("models.addProvider", { draft, key: "s3cret-old" });
+  const file = join(gatehouse.folder, "configuration.json");
+  const moved = { ...draft, baseUrl: "https://elsewhere.example/v1", hasKey: true };
+  const added = { ...draft, name: "Other", hasKey: true };
+  writeFileSync(file, JSON.stringify({ gatehouseConfiguration: 1, modelProviders: [moved, added] }));
+  await main.getByRole("link", { name: "Settings" }).click();
+  await main.getByRole("button", { name: "Import…" }).click();
+  const dialog = main.getByRole("dialog", { name: "Import configuration" });
+  await dialog.getByLabel("Path of the file").fill(file);
+  await dialog.getByRole("button", { name: "Open", exact: true }).click();
+  const providers = dialog.getByRole("region", { name: "Model providers" });
+  await expect(providers).toContainText("its conversations go to the new address");
+  await expect(providers).toContainText("https://elsewhere.example/v1");
+  await expect(providers.getByRole("checkbox", { name: "Local" })).not.toBeChecked();
+  await expect(providers.getByRole("checkbox", { name: "Other" })).toBeChecked();
+  await providers.getByLabel("Secret for key").fill("s3cret-new");
+  await noViolations(main);
+  await dialog.getByRole("button", { name: "Import 1 item" }).click();
+  await expect(dialog.getByText("1 item imported")).toBeVisible();
+  const { providers: stored } = await gatehouse.command("models.show", {});
+  expect(stored.map(({ name, baseUrl, hasKey }) => [name, baseUrl, hasKey])).toEqual([
+    ["Local", draft.baseUrl, true],
+    ["Other", draft.baseUrl, true],
+  ]);
 });

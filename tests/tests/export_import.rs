@@ -45,6 +45,8 @@ fn configuration_moves_to_another_gatehouse_without_secrets() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     add_keyed(&gatehouse)?;
     let token = gatehouse.add_client("agent")?;
+    let local = json!({ "name": "Local", "api": "open_ai_chat", "baseUrl": "http://127.0.0.1:9/v1" });
+    gatehouse.command("models.addProvider", &json!({ "draft": local, "key": "s3cret-key" }))?;
     let path = gatehouse.folder("exported")?.join("configuration.json");
     let file = path.to_str().context("path")?;
 
@@ -74,6 +76,8 @@ fn configuration_moves_to_another_gatehouse_without_secrets() -> Result<()> {
     let without = other.ask(&["import", file, "--secret-fd", "0"])?;
     ensure!(without["withoutSecrets"] == json!(["keyed"]), "{without:#}");
     ensure!(without["newClients"] == json!(["agent"]) && without["problems"] == json!([]), "{without:#}");
+    let providers = other.command("models.show", &json!({}))?["providers"].take();
+    ensure!(providers[0]["baseUrl"] == local["baseUrl"] && providers[0]["hasKey"] == false, "{providers:#}");
     ensure!(names(&other, "clients")? == ["agent"] && rules(&other)? == 0, "a rule came by itself");
     other.await_status("keyed", "disabled")?;
 

@@ -101,6 +101,15 @@ fn model_label(provider: &str, model: &str) -> String {
     format!("{provider} · {model}")
 }
 
+/// A provider that is added, or one that gets other settings.
+pub(crate) struct ProviderChange {
+    /// The provider; absent for a new one.
+    pub(crate) id: Option<ProviderId>,
+    pub(crate) draft: ProviderDraft,
+    /// A new key; the stored one stays where absent, unless the address changes.
+    pub(crate) key: Option<Secret>,
+}
+
 /// What happens to the key of a provider whose settings are changed.
 enum KeyChange {
     /// As before; it is deleted if the address changed.
@@ -209,6 +218,29 @@ impl ModelProviders {
         ChosenModels::of(&self.current.read().stored)
     }
 
+    /// Whether these changes can be made, one after the other. Nothing changes.
+    pub(crate) async fn check(
+        &self,
+        changes: impl IntoIterator<Item = &ProviderChange>,
+    ) -> Result<(), UserError> {
+        let mut stored = self.stored().await?;
+        for ProviderChange { id, draft, key } in changes {
+            KeyChange::of(key.as_ref().map(Secret::reveal))?;
+            match id {
+                Some(id) => {
+                    let provider = checked(draft.clone(), &stored, id.clone())?;
+                    replace(&mut stored, provider);
+                }
+                None => {
+                    ensure_room(&stored)?;
+                    let provider = checked(draft.clone(), &stored, new_id()?)?;
+                    stored.providers.push(provider);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Adds a provider. If the record was rejected, it is the first of a new one.
     pub(crate) async fn add(
         &self,
@@ -219,9 +251,7 @@ impl ModelProviders {
         let _writing = self.writer.lock().await;
         self.retry_unread().await?;
         let mut stored = self.current.read().stored.clone();
-        if stored.providers.len() >= MAX_PROVIDERS {
-            return Err(bad(message!("error.app.tooManyProviders", most = MAX_PROVIDERS.to_string())));
-        }
+        ensure_room(&stored)?;
         let mut provider = checked(draft, &stored, new_id()?)?;
         let mut keys = KeyWrites::default();
         if let KeyChange::Replace(secret) = key {
@@ -262,9 +292,7 @@ impl ModelProviders {
         if provider == before && keys.new.is_none() {
             return Ok(view(provider));
         }
-        for known in stored.providers.iter_mut().filter(|known| known.id == provider.id) {
-            *known = provider.clone();
-        }
+        replace(&mut stored, provider.clone());
         let event = changed(&provider, ModelProviderChange::Edited);
         self.write(stored, vec![event], keys).await?;
         Ok(view(provider))
@@ -416,6 +444,20 @@ fn checked(draft: ProviderDraft, stored: &StoredModels, id: ProviderId) -> Resul
     let default_model = default_model.filter(|model| !model.trim().is_empty());
     let default_model = default_model.as_deref().map(checked_model).transpose()?;
     Ok(StoredProvider { id, name, api, base_url, default_model, has_key: false })
+}
+
+fn ensure_room(stored: &StoredModels) -> Result<(), UserError> {
+    if stored.providers.len() >= MAX_PROVIDERS {
+        return Err(bad(message!("error.app.tooManyProviders", most = MAX_PROVIDERS.to_string())));
+    }
+    Ok(())
+}
+
+/// Puts a provider in the place of the one with its id.
+fn replace(stored: &mut StoredModels, provider: StoredProvider) {
+    if let Some(known) = stored.providers.iter_mut().find(|known| known.id == provider.id) {
+        *known = provider;
+    }
 }
 
 fn checked_model(model: &str) -> Result<String, UserError> {

@@ -1,5 +1,5 @@
 //! The configuration of Gatehouse as a document (DATA-4): servers in the usual shape, clients without tokens, profiles,
-//! permanent permissions and settings. Everything in it goes by names, since ids are of one Gatehouse only, and it holds
+//! permanent permissions, settings and model providers without keys. Everything in it goes by names, since ids are of one Gatehouse only, and it holds
 //! no secret. What this version doesn't know is refused and never skipped: a restriction could be lost with it. Nothing
 //! here changes anything.
 
@@ -10,6 +10,7 @@ use gatehouse_mcp_wire::json::{self, JsonDefect, push_segment};
 use gatehouse_model::command::SettingsSet;
 use gatehouse_model::grant::Condition;
 use gatehouse_model::import::ImportInput;
+use gatehouse_model::provider::{ProviderApi, ProviderDraft};
 use gatehouse_model::{
     AccessClass, ApprovedVersions, ErrorCode, ProfileSettings, RuleEffect, Scope, UserError, message,
 };
@@ -21,7 +22,7 @@ use crate::read_document::{self, BrokenText, MAX_BYTES};
 
 /// The version of documents that is written, and the newest one that is read.
 const VERSION: u32 = 1;
-/// Most servers, profiles, clients and permissions of one document together.
+/// Most servers, profiles, clients, permissions and model providers of one document together.
 const MAX_ITEMS: usize = 4096;
 /// Longest id of an input, in bytes.
 const LONGEST_ID: usize = 128;
@@ -49,6 +50,8 @@ pub struct ConfigurationDocument {
     /// As `settings.set` takes them.
     #[serde(default)]
     pub settings: Option<SettingsSet>,
+    #[serde(default)]
+    pub model_providers: Vec<ExportedProvider>,
 }
 
 /// A value that is asked for, as in VS Code.
@@ -154,6 +157,29 @@ pub struct ExportedClass {
     pub class: AccessClass,
 }
 
+/// A model provider without its key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportedProvider {
+    pub name: String,
+    pub api: ProviderApi,
+    pub base_url: String,
+    #[serde(default)]
+    pub default_model: Option<String>,
+    /// Whether it has a key, which is asked for.
+    #[serde(default)]
+    pub has_key: bool,
+}
+
+impl ExportedProvider {
+    /// The provider as a user would enter it.
+    #[must_use]
+    pub fn draft(&self) -> ProviderDraft {
+        let Self { name, api, base_url, default_model, .. } = self.clone();
+        ProviderDraft { name, api, base_url, default_model }
+    }
+}
+
 /// A document with the text that it was read from.
 #[derive(Clone, Debug)]
 pub struct ReadConfiguration {
@@ -171,6 +197,7 @@ impl Default for ConfigurationDocument {
             clients: Vec::new(),
             permissions: ExportedPermissions::default(),
             settings: None,
+            model_providers: Vec::new(),
         }
     }
 }
@@ -286,10 +313,11 @@ fn has_unknown_member(value: &Value, known: &Value, pointer: &mut String) -> boo
 }
 
 fn check_size(document: &ConfigurationDocument) -> Result<(), UserError> {
-    let ConfigurationDocument { mcp_servers, profiles, clients, permissions, .. } = document;
+    let ConfigurationDocument { mcp_servers, profiles, clients, permissions, model_providers, .. } = document;
     let ExportedPermissions { rules, access_classes, trusted_labels } = permissions;
     let of_permissions = rules.len() + access_classes.len() + trusted_labels.len();
-    if mcp_servers.len() + profiles.len() + clients.len() + of_permissions > MAX_ITEMS {
+    let by_name = mcp_servers.len() + profiles.len() + clients.len() + model_providers.len();
+    if by_name + of_permissions > MAX_ITEMS {
         let what = message!("error.configuration.tooMany", most = MAX_ITEMS.to_string());
         return Err(UserError::new(ErrorCode::BadConfig, what));
     }

@@ -28,7 +28,7 @@ pub struct ConfigurationContent {
     pub fingerprint: String,
     /// Path of the file; absent for a text.
     pub file: Option<String>,
-    /// Servers first, then profiles, clients, permissions and settings: each may name what comes before it.
+    /// Servers first, then profiles, clients, permissions, settings and model providers: each may name what comes before it.
     pub items: Vec<ConfigurationItem>,
 }
 
@@ -39,18 +39,19 @@ pub struct ConfigurationItem {
     /// Its place in the configuration, from 0.
     pub index: u32,
     pub kind: ConfigurationItemKind,
-    /// Name of a server, a profile or a client; empty for all others.
+    /// Name of a server, a profile, a client or a model provider; empty for all others.
     pub name: String,
     /// What it is or does, in words.
     pub summary: Option<Message>,
     /// Everything else that it says.
     pub details: Vec<ImportedSetting>,
-    /// Whether it lets something run without asking, or count as a read. It is imported only if it is chosen by itself.
+    /// Whether it lets something run without asking, or count as a read, or whether a model provider would have another
+    /// address than here. It is imported only if it is chosen by itself.
     pub widens: bool,
     /// Values that are asked for.
     pub inputs: Vec<ImportInput>,
-    /// Fields that refer to a stored secret: `env/NAME`, `headers/NAME`, `signIn/secret` and the like. A server without
-    /// one of them is imported switched off.
+    /// Fields that refer to a stored secret: `env/NAME`, `headers/NAME`, `signIn/secret` and the like, and `key` of a model
+    /// provider. A server without one of them is imported switched off.
     pub secrets: Vec<String>,
     /// What has its name here.
     pub conflict: Option<ConfigurationConflict>,
@@ -69,6 +70,7 @@ pub enum ConfigurationItemKind {
     Permission,
     /// What is set for Gatehouse as a whole.
     Settings,
+    ModelProvider,
 }
 
 /// Something here that a part of a configuration would stand beside or replace.

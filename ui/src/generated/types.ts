@@ -867,7 +867,7 @@ export type ConfigurationContent = {
 fingerprint: string,
 /** Path of the file; absent for a text. */
 file: string | null,
-/** Servers first, then profiles, clients, permissions and settings: each may name what comes before it. */
+/** Servers first, then profiles, clients, permissions, settings and model providers: each may name what comes before it. */
 items: Array<ConfigurationItem>, };
 
 /**
@@ -889,19 +889,22 @@ inputs: Array<ImportInputValue>, };
 export type ConfigurationItem = {
 /** Its place in the configuration, from 0. */
 index: number, kind: ConfigurationItemKind,
-/** Name of a server, a profile or a client; empty for all others. */
+/** Name of a server, a profile, a client or a model provider; empty for all others. */
 name: string,
 /** What it is or does, in words. */
 summary: Message | null,
 /** Everything else that it says. */
 details: Array<ImportedSetting>,
-/** Whether it lets something run without asking, or count as a read. It is imported only if it is chosen by itself. */
+/**
+ * Whether it lets something run without asking, or count as a read, or whether a model provider would have another
+ * address than here. It is imported only if it is chosen by itself.
+ */
 widens: boolean,
 /** Values that are asked for. */
 inputs: Array<ImportInput>,
 /**
- * Fields that refer to a stored secret: `env/NAME`, `headers/NAME`, `signIn/secret` and the like. A server without
- * one of them is imported switched off.
+ * Fields that refer to a stored secret: `env/NAME`, `headers/NAME`, `signIn/secret` and the like, and `key` of a model
+ * provider. A server without one of them is imported switched off.
  */
 secrets: Array<string>,
 /** What has its name here. */
@@ -910,7 +913,7 @@ conflict: ConfigurationConflict | null,
 problems: Array<Message>, };
 
 /** What a part of a configuration is. */
-export type ConfigurationItemKind = "server" | "profile" | "client" | "permission" | "settings";
+export type ConfigurationItemKind = "server" | "profile" | "client" | "permission" | "settings" | "modelProvider";
 
 /** Where a configuration is read from. */
 export type ConfigurationOrigin = { "file": string } | { "text": RequestSecret };

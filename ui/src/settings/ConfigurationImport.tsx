@@ -115,7 +115,11 @@ function Checklist({ file, content: { items, fingerprint }, onBack, onImported }
         return (
           <section key={kind} aria-label={t(`transfer.kind.${kind}`)}>
             <h3 className={styles.kind}>{t(`transfer.kind.${kind}`)}</h3>
-            {ofKind.some(({ widens }) => widens) && <p className={styles.warning}>{t("transfer.widens")}</p>}
+            {ofKind.some(({ widens }) => widens) && (
+              <p className={styles.warning}>
+                {t(kind === "modelProvider" ? "transfer.movesProvider" : "transfer.widens")}
+              </p>
+            )}
             <ul className={styles.items}>
               {ofKind.map((item) => (
                 <ConfigurationItemRow key={item.index} item={item} decisions={decisions} onDecisions={setDecisions} />

@@ -48,7 +48,7 @@ export function ConfigurationItemRow({ item, decisions, onDecisions }: Props) {
             size="xs"
             className={styles.secret}
             label={t("transfer.secret", { field })}
-            description={t("transfer.secretHint")}
+            description={t(kind === "modelProvider" ? "transfer.keyHint" : "transfer.secretHint")}
             autoComplete="off"
             value={decisions.secrets.get(key) ?? ""}
             onChange={(event) => {

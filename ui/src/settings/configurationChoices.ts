@@ -12,12 +12,19 @@ export type ConfigurationDecisions = {
   items: ReadonlyMap<number, ItemChoice>;
   /** Values of inputs by their ids. */
   inputs: ReadonlyMap<string, string>;
-  /** Secrets of fields, by the server's index and the field. */
+  /** Secrets of fields, by the part's index and the field. */
   secrets: ReadonlyMap<string, string>;
 };
 
 /** The kinds in the order in which they are shown. */
-export const itemKinds: readonly ConfigurationItemKind[] = ["server", "profile", "client", "settings", "permission"];
+export const itemKinds: readonly ConfigurationItemKind[] = [
+  "server",
+  "profile",
+  "client",
+  "modelProvider",
+  "settings",
+  "permission",
+];
 
 export const canBeImported = ({ problems, conflict }: ConfigurationItem) =>
   problems.length === 0 && conflict?.isSame !== true;

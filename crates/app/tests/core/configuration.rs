@@ -15,6 +15,7 @@ use gatehouse_model::configuration::{
 };
 use gatehouse_model::grant::{AccessClass, Condition, ConditionTest};
 use gatehouse_model::profile::{OtherServers, ProfileServer, ToolSelection};
+use gatehouse_model::provider::{ProviderApi, ProviderDraft};
 use gatehouse_model::server::{Builtin, Remote, ServerDraft};
 use gatehouse_model::{ErrorCode, GrantChoice, ProfileSettings, Secret, Transport, UserError};
 use serde_json::{Value, json};
@@ -113,6 +114,17 @@ async fn fill(core: &Core) {
         registry: None,
     };
     run(core, settings).await.unwrap();
+    let draft = provider("Local", "http://127.0.0.1:9/v1");
+    run(core, ModelsAddProvider { draft, key: Some(secret("s3cret-key")) }).await.unwrap();
+}
+
+fn provider(name: &str, base_url: &str) -> ProviderDraft {
+    ProviderDraft {
+        name: name.into(),
+        api: ProviderApi::OpenAiChat,
+        base_url: base_url.into(),
+        default_model: Some("small".into()),
+    }
 }
 
 async fn export(core: &Core) -> String {
@@ -197,6 +209,81 @@ async fn imported_configuration_is_the_exported_one_without_secrets() {
     assert!(!allowed.is_tool_error, "{allowed:?}");
     let blocked = run(&core, call("private")).await.unwrap();
     assert!(blocked.is_tool_error && blocked.body.contains("Not this"), "{blocked:?}");
+    core.shutdown().await;
+}
+
+/// The address of a provider here is changed only by a choice of its own, and its key goes to no other address.
+#[tokio::test]
+async fn model_providers_are_imported_without_keys_of_others() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    fill(&core).await;
+    let text = json!({
+        "gatehouseConfiguration": 1,
+        "modelProviders": [
+            { "name": "Local", "api": "open_ai_chat", "baseUrl": "https://elsewhere.example/v1", "hasKey": true },
+            { "name": "Claude", "api": "anthropic", "baseUrl": "https://api.anthropic.example" },
+        ],
+    })
+    .to_string();
+    let items = preview(&core, &text).await.unwrap().items;
+    let moved = &items[0];
+    assert!(
+        moved.widens && moved.details.iter().any(|detail| detail.value.contains("elsewhere")),
+        "{items:?}"
+    );
+    let conflict = moved.conflict.as_ref().unwrap();
+    assert_eq!((conflict.is_same, conflict.kept_secrets.len(), moved.secrets.len()), (false, 0, 1));
+    assert!(!items[1].widens && items[1].conflict.is_none() && items[1].secrets.is_empty(), "{items:?}");
+
+    let views = || async { run(&core, ModelsShow {}).await.unwrap().providers };
+    let outcome = import(&core, &text, |item| all_new(item).filter(|_| !item.widens)).await.unwrap();
+    assert_eq!((outcome.imported, outcome.problems.len()), (1, 0), "{outcome:?}");
+    assert_eq!(views().await[0].base_url, "http://127.0.0.1:9/v1");
+    let beside = import(&core, &text, |item| {
+        let name = item.conflict.as_ref()?.free_name.clone()?;
+        (!item.conflict.as_ref()?.is_same).then_some(ImportAction::Rename(name))
+    });
+    assert_eq!(beside.await.unwrap().imported, 1);
+    let views_now = views().await;
+    let shown: Vec<_> = views_now.iter().map(|view| (view.name.as_str(), view.has_key)).collect();
+    assert_eq!(shown, [("Local", true), ("Claude", false), ("Local 2", true)]);
+
+    // Replaced without a new key: the old one is for the old address.
+    let content = preview(&core, &text).await.unwrap();
+    let items = vec![ConfigurationChoice { index: 0, action: ImportAction::Overwrite, secrets: Vec::new() }];
+    let from = ConfigurationOrigin::Text(secret(&text));
+    let wanted = ConfigurationImport { from, fingerprint: content.fingerprint, items, inputs: Vec::new() };
+    run(&core, wanted).await.unwrap();
+    let local = views().await.remove(0);
+    assert_eq!((local.base_url.as_str(), local.has_key), ("https://elsewhere.example/v1", false));
+
+    // Nothing of it is imported if a part is invalid.
+    let before = export(&core).await;
+    for (base_url, secrets) in [
+        ("http://elsewhere.example", vec![]),
+        ("https://x.example", vec![("key", "s3cret\nline")]),
+        ("https://x.example", vec![("env/KEY", "s3cret")]),
+    ] {
+        let text = json!({
+            "gatehouseConfiguration": 1,
+            "modelProviders": [
+                { "name": "Good", "api": "gemini", "baseUrl": "https://good.example" },
+                { "name": "Bad", "api": "gemini", "baseUrl": base_url, "hasKey": true },
+            ],
+        })
+        .to_string();
+        let content = preview(&core, &text).await.unwrap();
+        let bad =
+            secrets.iter().map(|(field, value)| FieldSecret { field: (*field).into(), value: secret(value) });
+        let choice = |index, secrets| ConfigurationChoice { index, action: ImportAction::Add, secrets };
+        let items = vec![choice(0, Vec::new()), choice(1, bad.collect())];
+        let from = ConfigurationOrigin::Text(secret(&text));
+        let wanted =
+            ConfigurationImport { from, fingerprint: content.fingerprint, items, inputs: Vec::new() };
+        assert_eq!(run(&core, wanted).await.unwrap_err().code, ErrorCode::BadRequest, "{base_url}");
+        assert_eq!(export(&core).await, before, "{base_url}");
+    }
     core.shutdown().await;
 }
 

@@ -20,18 +20,19 @@ pub(crate) struct ImportArgs {
     /// Only show what would be imported.
     #[arg(long)]
     pub(crate) list: bool,
-    /// What to do where a server, a profile or a client with the same name is another one here. `overwrite` also replaces
+    /// What to do where a server, a profile, a client or a model provider with the same name is another one here. `overwrite` also replaces
     /// the settings.
     #[arg(long, value_enum, default_value = "skip")]
     pub(crate) on_conflict: NameConflictArg,
-    /// Also import what lets tools run without asking. `--list` shows each rule in full.
+    /// Also import what lets tools run without asking, and model providers that have another address here. `--list` shows
+    /// each in full.
     #[arg(long)]
     pub(crate) allow_rules: bool,
     /// Value that servers ask for, by its id. Those that are secrets are asked for at the terminal.
     #[arg(long, value_name = "ID=VALUE")]
     pub(crate) input: Vec<String>,
-    /// File descriptor with the secrets, one a line: those of inputs in the order of their ids, then those of the servers in
-    /// the order of `--list`. An empty line leaves the secret of a server for later.
+    /// File descriptor with the secrets, one a line: those of inputs in the order of their ids, then those of servers and
+    /// model providers in the order of `--list`. An empty line leaves the secret for later.
     #[arg(long, value_name = "N")]
     pub(crate) secret_fd: Option<i32>,
 }

@@ -68,8 +68,8 @@ pub(crate) async fn import(
     let inputs = input_values(&wanted, &items, &mut read)?;
     let choice = |(item, action): (&ConfigurationItem, ImportAction)| ConfigurationChoice {
         index: item.index,
+        secrets: field_secrets(item, &action, &mut read),
         action,
-        secrets: field_secrets(item, &mut read),
     };
     let items = picked.into_iter().map(choice).collect();
     let wanted = ConfigurationImport { from, fingerprint: content.fingerprint, items, inputs };
@@ -153,9 +153,16 @@ fn input_values(
     Ok(values.into_iter().map(value).collect())
 }
 
-/// The secrets of a server's fields, as far as they are given. One that is stored already stays.
-fn field_secrets(item: &ConfigurationItem, read: &mut dyn FnMut(&str) -> Option<Secret>) -> Vec<FieldSecret> {
-    let kept = item.conflict.as_ref().map(|conflict| conflict.kept_secrets.as_slice()).unwrap_or_default();
+/// The secrets of an item's fields, as far as they are given. One that is stored already stays where the item is replaced.
+fn field_secrets(
+    item: &ConfigurationItem,
+    action: &ImportAction,
+    read: &mut dyn FnMut(&str) -> Option<Secret>,
+) -> Vec<FieldSecret> {
+    let kept = match (&item.conflict, action) {
+        (Some(conflict), ImportAction::Overwrite) => conflict.kept_secrets.as_slice(),
+        _ => &[],
+    };
     let wanted = item.secrets.iter().filter(|field| !kept.contains(field));
     let secret = |field: &String| {
         let value = read(&format!("{} {field}", item.name))?;
@@ -171,6 +178,7 @@ fn title(item: &ConfigurationItem) -> Message {
         (ConfigurationItemKind::Server, _) => message!("ctl.configuration.server", name = name),
         (ConfigurationItemKind::Profile, _) => message!("ctl.configuration.profile", name = name),
         (ConfigurationItemKind::Client, _) => message!("ctl.configuration.client", name = name),
+        (ConfigurationItemKind::ModelProvider, _) => message!("ctl.configuration.modelProvider", name = name),
         (ConfigurationItemKind::Settings, _) => message!("ctl.configuration.settings"),
         (ConfigurationItemKind::Permission, Some(summary)) => summary.clone(),
         (ConfigurationItemKind::Permission, None) => message!("ctl.configuration.permission"),
@@ -189,7 +197,10 @@ fn describe(item: &ConfigurationItem) -> Vec<String> {
         None => {}
     }
     if item.widens {
-        notes.push(message!("ctl.configuration.widens"));
+        notes.push(match item.kind {
+            ConfigurationItemKind::ModelProvider => message!("ctl.configuration.movesProvider"),
+            _ => message!("ctl.configuration.widens"),
+        });
     }
     for input in &item.inputs {
         notes.push(match &input.description {

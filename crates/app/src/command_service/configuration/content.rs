@@ -1,7 +1,7 @@
 //! A configuration that was read, as a list of parts that are imported one by one.
 
 use gatehouse_integrations::configuration::{
-    ConfigurationDocument, ExportedClass, ExportedClient, ExportedRule, ReadConfiguration,
+    ConfigurationDocument, ExportedClass, ExportedClient, ExportedProvider, ExportedRule, ReadConfiguration,
 };
 use gatehouse_integrations::import::ForeignServer;
 use gatehouse_model::ProfileSettings;
@@ -26,6 +26,7 @@ pub(super) enum ContentPart<'a> {
     /// That the labels of the server with this name are trusted.
     Labels(&'a str),
     Settings(&'a SettingsSet),
+    ModelProvider(&'a ExportedProvider),
 }
 
 impl Content {
@@ -41,7 +42,8 @@ impl Content {
 
     /// Its parts; the place of each is the number by which it is chosen. Each names only what comes before it.
     pub(super) fn parts(&self) -> Vec<ContentPart<'_>> {
-        let ConfigurationDocument { profiles, clients, permissions, settings, .. } = &self.document;
+        let ConfigurationDocument { profiles, clients, permissions, settings, model_providers, .. } =
+            &self.document;
         let servers = self.servers.iter().map(ContentPart::Server);
         let profiles = profiles.iter().map(ContentPart::Profile);
         let clients = clients.iter().map(ContentPart::Client);
@@ -49,6 +51,7 @@ impl Content {
         let classes = permissions.access_classes.iter().map(ContentPart::Class);
         let labels = permissions.trusted_labels.iter().map(|server| ContentPart::Labels(server));
         let settings = settings.iter().map(ContentPart::Settings);
+        let providers = model_providers.iter().map(ContentPart::ModelProvider);
         servers
             .chain(profiles)
             .chain(clients)
@@ -56,6 +59,7 @@ impl Content {
             .chain(classes)
             .chain(labels)
             .chain(settings)
+            .chain(providers)
             .collect()
     }
 

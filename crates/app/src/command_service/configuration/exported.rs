@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use gatehouse_common::secret_names::is_secret_argument;
 use gatehouse_integrations::configuration::{
-    ConfigurationDocument, ExportedClass, ExportedClient, ExportedPermissions, ExportedRule, InputVariable,
+    ConfigurationDocument, ExportedClass, ExportedClient, ExportedPermissions, ExportedProvider,
+    ExportedRule, InputVariable,
 };
 use gatehouse_model::command::SettingsSet;
 use gatehouse_model::grant::{AccessOverride, ClientScope, PolicyView};
 use gatehouse_model::profile::ProfileServer;
+use gatehouse_model::provider::{StoredModels, StoredProvider};
 use gatehouse_model::server::ServerOrigin;
 use gatehouse_model::settings::PackageSource;
 use gatehouse_model::{
@@ -84,10 +86,10 @@ pub(super) async fn export(state: &Arc<AppState>) -> Result<Exported, UserError>
     if rules_left_out > 0 {
         left_out.push(message!("configuration.leftOut.rules", count = rules_left_out));
     }
-    let providers = state.models.stored().await?.providers.len();
-    if providers > 0 {
-        let count = u32::try_from(providers).unwrap_or(u32::MAX);
-        left_out.push(message!("configuration.leftOut.modelProviders", count = count));
+    let StoredModels { providers, sampling, opinion } = state.models.stored().await?;
+    document.model_providers = providers.into_iter().map(exported_provider).collect();
+    if sampling.is_some() || opinion.is_some() {
+        left_out.push(message!("configuration.leftOut.modelUses"));
     }
     let (settings, has_all) = exported_settings(settings);
     document.settings = Some(settings);
@@ -95,6 +97,11 @@ pub(super) async fn export(state: &Arc<AppState>) -> Result<Exported, UserError>
         left_out.push(message!("configuration.leftOut.addresses"));
     }
     Ok(Exported { document, left_out })
+}
+
+fn exported_provider(provider: StoredProvider) -> ExportedProvider {
+    let StoredProvider { id: _, name, api, base_url, default_model, has_key } = provider;
+    ExportedProvider { name, api, base_url, default_model, has_key }
 }
 
 /// What the ids of the inputs of a server begin with: its name as far as it can stand in an id, different for each server.

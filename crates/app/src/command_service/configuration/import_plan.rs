@@ -1,17 +1,18 @@
-//! Validates everything that was chosen of a configuration, and then makes it: servers, profiles, clients, permissions and
-//! settings, in this order, since each may name what comes before it.
+//! Validates everything that was chosen of a configuration, and then makes it: servers, profiles, clients, permissions,
+//! settings and model providers, in this order, since each may name what comes before it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use gatehouse_common::display_name;
-use gatehouse_integrations::configuration::{ExportedClass, ExportedClient, ExportedRule};
+use gatehouse_integrations::configuration::{ExportedClass, ExportedClient, ExportedProvider, ExportedRule};
 use gatehouse_integrations::import::ForeignServer;
 use gatehouse_model::command::{
     ConfigurationChoice, FieldSecret, ImportAction, ImportInputValue, RequestSecret, SettingsSet,
 };
 use gatehouse_model::configuration::ConfigurationOutcome;
 use gatehouse_model::profile::ProfileServer;
+use gatehouse_model::provider::ProviderDraft;
 use gatehouse_model::{
     AccessClass, ClientEntry, ClientId, ErrorCode, Message, ProfileId, ProfileSettings, RuleEffect, Secret,
     ServerConfig, ServerId, UserError, message,
@@ -22,7 +23,8 @@ use super::super::approvals::answered_by;
 use super::super::servers::{Configs, ServerConfigChange};
 use super::super::{AppState, clients, imports, lookup, profiles, server_draft, servers, settings};
 use super::content::{Content, ContentPart};
-use super::preview::{imported_rule, owner};
+use super::preview::{PROVIDER_KEY, imported_rule, owner};
+use crate::models::ProviderChange;
 use crate::server_configs::secrets::{SecretChanges, stored_fields};
 
 /// What is to be imported.
@@ -43,6 +45,8 @@ pub(super) struct ImportPlan {
     classes: Vec<ImportedClass>,
     trusted_labels: Vec<ServerId>,
     settings: Option<SettingsSet>,
+    /// Model providers, with their names in the configuration.
+    providers: Vec<(String, ProviderChange)>,
     /// Servers that need a new connection, which the change didn't make.
     reconnect: Vec<ServerId>,
     failed: FailedParts,
@@ -183,6 +187,7 @@ impl ImportPlan {
                 classes: Vec::new(),
                 trusted_labels: Vec::new(),
                 settings: None,
+                providers: Vec::new(),
                 reconnect: Vec::new(),
                 failed: FailedParts::default(),
             },
@@ -204,6 +209,9 @@ impl ImportPlan {
                 ContentPart::Settings(wanted) => {
                     settings::validate(state, wanted).await?;
                     planner.plan.settings = Some(wanted.clone());
+                }
+                ContentPart::ModelProvider(provider) => {
+                    planner.provider(provider, choice).await.map_err(|error| about(&provider.name, error))?;
                 }
             }
         }
@@ -243,6 +251,7 @@ impl ImportPlan {
             reconnect,
             mut failed,
             settings: wanted,
+            providers,
             ..
         } = self;
         for server in &reconnect {
@@ -329,6 +338,14 @@ impl ImportPlan {
                 Ok(_) => outcome.imported = outcome.imported.saturating_add(1),
                 Err(error) => outcome.problems.push(error),
             }
+        }
+        for (name, ProviderChange { id, draft, key }) in providers {
+            let key = key.as_ref().map(Secret::reveal);
+            let done = match &id {
+                Some(id) => state.models.set(id, draft, key).await,
+                None => state.models.add(draft, key).await,
+            };
+            note(outcome, &name, done.map(drop));
         }
     }
 }
@@ -503,6 +520,40 @@ impl ImportPlanner<'_> {
         }
         let (name, profile) = (client.name.clone(), client.profile.clone());
         self.plan.clients.push(PlannedClient { name, present, new_name, profile });
+        Ok(())
+    }
+
+    async fn provider(
+        &mut self,
+        provider: &ExportedProvider,
+        choice: &ConfigurationChoice,
+    ) -> Result<(), UserError> {
+        let present = match &choice.action {
+            ImportAction::Overwrite => {
+                let all = self.state.models.stored().await?.providers;
+                let owner =
+                    all.into_iter().find(|other| display_name::is_taken_by(&provider.name, &other.name));
+                Some(owner.ok_or_else(|| refused(message!("error.configuration.noSuchItem")))?)
+            }
+            ImportAction::Add | ImportAction::Rename(_) => None,
+        };
+        let name = match (&choice.action, &present) {
+            (ImportAction::Rename(name), _) => name.clone(),
+            (_, Some(present)) => present.name.clone(),
+            (_, None) => provider.name.clone(),
+        };
+        let mut key = None;
+        for FieldSecret { field, value } in &choice.secrets {
+            if field != PROVIDER_KEY || key.is_some() {
+                return Err(refused(message!("error.configuration.noSuchItem")));
+            }
+            key = Some(Secret::new(value.reveal()));
+        }
+        let draft = ProviderDraft { name, ..provider.draft() };
+        let change = ProviderChange { id: present.map(|present| present.id), draft, key };
+        let planned = self.plan.providers.iter().map(|(_, planned)| planned);
+        self.state.models.check(planned.chain([&change])).await?;
+        self.plan.providers.push((provider.name.clone(), change));
         Ok(())
     }
 

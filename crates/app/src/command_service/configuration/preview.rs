@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use gatehouse_common::display_name;
 use gatehouse_integrations::configuration::{
-    ConfigurationDocument, ExportedClass, ExportedClient, ExportedPermissions, ExportedRule,
+    ConfigurationDocument, ExportedClass, ExportedClient, ExportedPermissions, ExportedProvider, ExportedRule,
 };
 use gatehouse_integrations::import::{FilledServer, ForeignServer};
 use gatehouse_model::command::SettingsSet;
 use gatehouse_model::configuration::{ConfigurationConflict, ConfigurationItem, ConfigurationItemKind};
 use gatehouse_model::import::{ImportInput, ImportedSetting};
+use gatehouse_model::provider::ProviderDraft;
 use gatehouse_model::{
     AccessClass, ClientId, Message, ProfileSettings, RuleEffect, ServerConfig, ServerId, UserError, UserText,
     message,
@@ -24,7 +25,11 @@ use super::super::free_name::free_name;
 use super::super::{AppState, imports, server_draft};
 use super::content::{Content, ContentPart};
 use super::exported;
+use crate::models::ProviderChange;
 use crate::server_configs::secrets::stored_fields;
+
+/// The field of a model provider that refers to a secret.
+pub(super) const PROVIDER_KEY: &str = "key";
 
 /// Number of tools in one line of details.
 const TOOLS_IN_LINE: usize = 20;
@@ -53,6 +58,7 @@ pub(super) async fn items(
             ContentPart::Class(class) => present.class(content, class),
             ContentPart::Labels(server) => present.labels(content, server),
             ContentPart::Settings(settings) => present.settings(settings),
+            ContentPart::ModelProvider(provider) => present.provider(state, content, provider).await,
         };
         items.push(ConfigurationItem { index, ..item });
     }
@@ -300,6 +306,41 @@ impl PresentConfiguration {
             .filter(|(name, value)| !stays(name, value) && present.get(name.as_str()) != Some(*value));
         item.details = others.map(|(name, value)| detail(name, &text_of(value))).collect();
         item.conflict = Some(conflict(item.details.is_empty(), None));
+        item
+    }
+
+    async fn provider(
+        &self,
+        state: &Arc<AppState>,
+        content: &Content,
+        provider: &ExportedProvider,
+    ) -> ConfigurationItem {
+        let mut item = item(ConfigurationItemKind::ModelProvider, &provider.name);
+        let all = &self.document.model_providers;
+        let present = all.iter().find(|other| display_name::is_taken_by(&provider.name, &other.name));
+        let draft = provider.draft();
+        let replaced = present.map(ExportedProvider::draft);
+        item.details = details(&draft, replaced.as_ref(), "name");
+        item.widens = present.is_some_and(|present| present.base_url != provider.base_url);
+        if provider.has_key {
+            item.secrets.push(PROVIDER_KEY.to_owned());
+        }
+        let is_free = |name: &str| {
+            let imported = &content.document.model_providers;
+            !all.iter().chain(imported).any(|other| display_name::is_taken_by(name, &other.name))
+        };
+        item.conflict = present.map(|present| ConfigurationConflict {
+            is_same: replaced.as_ref() == Some(&draft),
+            free_name: Some(free_name(&provider.name, is_free)),
+            kept_secrets: if present.has_key && !item.widens { item.secrets.clone() } else { Vec::new() },
+        });
+        // Whether its name is free is no problem of its own.
+        let name = item.conflict.as_ref().and_then(|conflict| conflict.free_name.clone());
+        let name = name.unwrap_or_else(|| draft.name.clone());
+        let change = ProviderChange { id: None, draft: ProviderDraft { name, ..draft }, key: None };
+        if let Err(error) = state.models.check([&change]).await {
+            item.problems.push(problem(error));
+        }
         item
     }
 }
