@@ -440,10 +440,15 @@ fn checked(draft: ProviderDraft, stored: &StoredModels, id: ProviderId) -> Resul
             message!("error.app.providerNameTaken", name = &name),
         ));
     }
-    let base_url = check_base_url(base_url.trim())?.as_str().trim_end_matches('/').to_owned();
+    let base_url = stored_base_url(&base_url)?;
     let default_model = default_model.filter(|model| !model.trim().is_empty());
     let default_model = default_model.as_deref().map(checked_model).transpose()?;
     Ok(StoredProvider { id, name, api, base_url, default_model, has_key: false })
+}
+
+/// An address as it is stored.
+pub(crate) fn stored_base_url(text: &str) -> Result<String, UserError> {
+    Ok(check_base_url(text.trim())?.as_str().trim_end_matches('/').to_owned())
 }
 
 fn ensure_room(stored: &StoredModels) -> Result<(), UserError> {

@@ -42,10 +42,10 @@ pub use secrets::secret_store::{SecretStore, SecretStoreKind};
 pub use secrets::{has_vault, make_vault, memory, open_keychain, open_vault, unlock_vault, vault_file};
 pub use servers_file::{
     ConfigProblem, EntryText, HandEdit, LoadedServers, PROJECT_FILE, PortableEntry, ProjectFile,
-    ProjectServerEntry, ServersFile, SettingsView, WatchGuard, changed_settings_text, diff_settings,
-    fill_kept_values, holds_secret, list_settings, portable_entry, project_change, read_project_file,
-    redact_transport, secret_reference, settings_text, shown_value, to_server_name, validate_draft,
-    validate_name, validate_secrets,
+    ProjectServerEntry, ServersFile, SettingsView, WatchGuard, changed_settings_text, check_hidden_values,
+    diff_settings, fill_kept_values, holds_secret, list_settings, portable_entry, project_change,
+    read_project_file, redact_transport, secret_reference, settings_text, shown_value, to_server_name,
+    validate_draft, validate_name, validate_secrets,
 };
 pub use sessions::{SavedSession, SavedSessionId, SessionSeal, SessionStore};
 pub use store::{Store, StoreOptions};

@@ -46,7 +46,7 @@ pub use name::to_server_name;
 pub use portable::{PortableEntry, portable_entry, secret_reference};
 pub use problem::{ConfigProblem, SettingsView};
 pub use project_file::{PROJECT_FILE, ProjectFile, ProjectServerEntry, project_change, read_project_file};
-pub use redacted::redact_transport;
+pub use redacted::{check_hidden_values, redact_transport};
 pub use rules::{validate_draft, validate_name, validate_secrets};
 pub use setting_changes::changed_settings_text;
 pub use watch::WatchGuard;

@@ -8,6 +8,7 @@
 mod in_place;
 
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::ExitCode;
 
 use gatehouse_common::user_environment::{PROXIES, kept_as};
@@ -118,7 +119,7 @@ const WITHHELD: [&str; 2] = ["XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"];
 const BACKENDS: [&str; 2] = ["x11", "wayland"];
 
 /// Where the runtime of an AppImage says that the image and the folder of its mount are: updates replace the one, and the
-/// start at login starts it. Only believed by a program in that folder.
+/// start at login starts it. Only believed by a program in such a mount.
 const OF_APP_IMAGE: [&str; 2] = ["APPIMAGE", APP_FOLDER];
 const APP_FOLDER: &str = "APPDIR";
 
@@ -190,8 +191,16 @@ fn is_allowed(name: &OsStr, value: &OsStr) -> bool {
 }
 
 fn is_in_app_image() -> bool {
-    let folder = std::env::var_os(APP_FOLDER).filter(|folder| !folder.is_empty());
-    folder.is_some_and(|folder| std::env::current_exe().is_ok_and(|program| program.starts_with(folder)))
+    let folder = std::env::var_os(APP_FOLDER);
+    folder.is_some_and(|folder| {
+        std::env::current_exe().is_ok_and(|program| is_mount_of(Path::new(&folder), &program))
+    })
+}
+
+/// Whether a program is in a folder that the runtime of an AppImage mounts, by the name that it gives to all of them.
+fn is_mount_of(folder: &Path, program: &Path) -> bool {
+    let name = folder.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| name.starts_with(".mount_")) && program.starts_with(folder)
 }
 
 /// The variables to run with. A name that is not Unicode is dropped.
@@ -386,30 +395,18 @@ mod tests {
         assert!(child.status.success() && said.contains(FREE), "{child:?}");
     }
 
-    /// Starts the process as the runtime of an AppImage does.
-    #[cfg(unix)]
     #[test]
-    fn keeps_place_of_own_app_image() {
-        const CHILD: &str = "GATEHOUSE_CHILD_IN_APP_IMAGE";
-        if std::env::var_os(CHILD).is_some() {
-            let kept = OF_APP_IMAGE.iter().all(|name| is_allowed(OsStr::new(name), OsStr::new("x")));
-            println!("kept: {kept}");
-            return;
-        }
-        let program = std::env::current_exe().unwrap();
-        let this = "process::environment::tests::keeps_place_of_own_app_image";
-        for (mount, is_kept) in
-            [(program.parent().unwrap(), true), ("/tmp/other".as_ref(), false), ("".as_ref(), false)]
-        {
-            let child = std::process::Command::new(&program)
-                .args([this, "--exact", "--nocapture"])
-                .env(CHILD, "1")
-                .env("APPIMAGE", "/home/user/Gatehouse.AppImage")
-                .env("APPDIR", mount)
-                .output()
-                .unwrap();
-            let said = String::from_utf8_lossy(&child.stdout);
-            assert!(said.contains(&format!("kept: {is_kept}")), "{mount:?}: {child:?}");
+    fn believes_only_the_mount_of_its_own_app_image() {
+        for (folder, is_believed) in [
+            ("/tmp/.mount_GatehoXyz", true),
+            ("/tmp/.mount_GatehoXyz/usr", false),
+            ("/tmp/.mount_Other", false),
+            ("/tmp", false),
+            ("/", false),
+            ("", false),
+        ] {
+            let program = Path::new("/tmp/.mount_GatehoXyz/usr/bin/gatehouse");
+            assert_eq!(is_mount_of(Path::new(folder), program), is_believed, "{folder}");
         }
     }
 }

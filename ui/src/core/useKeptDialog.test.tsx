@@ -23,3 +23,15 @@ it("is open again with what was entered, until it is closed", () => {
   expect(next.current).toMatchObject({ opened: false, id: "p-1" });
   expect(pageStateOf(next.current.formName, null)).toBeNull();
 });
+
+it("opens something else with nothing of what was entered before", () => {
+  const { result } = renderHook(() => useKeptDialog("models.editor"));
+  act(() => {
+    result.current.open("p-1");
+  });
+  keepPageState(result.current.formName, { name: "Work" });
+  act(() => {
+    result.current.open("p-2");
+  });
+  expect(pageStateOf(result.current.formName, null)).toBeNull();
+});

@@ -25,6 +25,8 @@ export function useKeptDialog(name: string): KeptDialog {
     id: last?.id ?? null,
     formName,
     open: (id) => {
+      // What was edited may be gone, and its dialog with it, without having been closed.
+      keepPageState(formName, undefined);
       setAbout({ id });
     },
     close: () => {

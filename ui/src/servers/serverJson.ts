@@ -32,8 +32,8 @@ export function entryText(draft: ServerDraft): string {
 /** A member of an object with a simple value, which may not be typed to its end. */
 const member = /("(?:[^"\\\n]|\\.)*")(\s*:\s*)("(?:[^"\\\n]|\\.)*"?|[^\s"{[,}\]][^,}\]\n]*)/g;
 
-/** Values that are no secret whatever their name is: references, addresses, and what is no text. */
-const isHarmless = (value: string) => /\$\{\w+:|^"https?:\/\/|^(true|false|null)\s*$/.test(value);
+/** Values that are no secret whatever their name is: references, also behind a scheme, addresses, and what is no text. */
+const isHarmless = (value: string) => /^"(\w+ )?\$\{\w+:[^}]*\}"?$|^"https?:\/\/|^(true|false|null)\s*$/.test(value);
 
 /** A text without the secrets in it that are not in the saved text, as far as names show. It need not be JSON yet. */
 export function withoutTypedSecrets(text: string, saved: string): string {

@@ -1,29 +1,46 @@
-// A server's settings that were changed and not saved, as a form or as JSON, for the next window. They are for the connection
-// that they were begun with, which may be another one since. Without the secrets that were typed.
+// A server's settings that were changed and not saved, as a form or as JSON, for the next window. They are dropped if the
+// settings were changed otherwise since: saving would undo that without a word. Without the secrets that were typed.
 
 import { keepPageState, pageStateOf } from "../core/pageState";
 import type { ServerConfig } from "../generated/types";
 import { withoutSecrets, type ServerForm } from "./serverForm";
+import { entryText } from "./serverJson";
 
 /** A form that is not saved, and the newer version that was filled into it. */
 export type UnfinishedForm = { form: ServerForm; filledVersion: string | null };
 
-const nameOf = (view: "settings" | "json", { id, generation }: ServerConfig) =>
-  `servers.${view}/${id}/${String(generation)}`;
+/** Something unfinished with the settings that it was begun with. */
+type Kept<Unfinished> = { begunWith: string; unfinished: Unfinished };
+
+type View = "settings" | "json";
+
+const nameOf = (view: View, { id }: ServerConfig) => `servers.${view}/${id}`;
+
+/** What the settings are, and of which connection. */
+const fingerprint = (config: ServerConfig) => `${String(config.generation)} ${entryText(config)}`;
+
+function kept<Unfinished>(view: View, config: ServerConfig): Unfinished | null {
+  const found = pageStateOf<Kept<Unfinished> | null>(nameOf(view, config), null);
+  return found?.begunWith === fingerprint(config) ? found.unfinished : null;
+}
+
+function keep<Unfinished>(view: View, config: ServerConfig, unfinished: Unfinished | null): void {
+  const value: Kept<Unfinished> | undefined =
+    unfinished === null ? undefined : { begunWith: fingerprint(config), unfinished };
+  keepPageState(nameOf(view, config), value);
+}
 
 /** The form that was not saved; null where there is none. */
-export const unfinishedForm = (config: ServerConfig) =>
-  pageStateOf<UnfinishedForm | null>(nameOf("settings", config), null);
+export const unfinishedForm = (config: ServerConfig) => kept<UnfinishedForm>("settings", config);
 
 export function keepUnfinishedForm(config: ServerConfig, unfinished: UnfinishedForm | null): void {
-  const kept = unfinished === null ? undefined : { ...unfinished, form: withoutSecrets(unfinished.form) };
-  keepPageState(nameOf("settings", config), kept);
+  keep("settings", config, unfinished && { ...unfinished, form: withoutSecrets(unfinished.form) });
 }
 
 /** The text that was not saved; null where there is none. */
-export const unfinishedJson = (config: ServerConfig) => pageStateOf<string | null>(nameOf("json", config), null);
+export const unfinishedJson = (config: ServerConfig) => kept<string>("json", config);
 
-/** Keeps a text, in which there must be no typed secrets. */
+/** Keeps a text without typed secrets, as far as `withoutTypedSecrets` knows them. */
 export function keepUnfinishedJson(config: ServerConfig, text: string | null): void {
-  keepPageState(nameOf("json", config), text ?? undefined);
+  keep("json", config, text);
 }

@@ -29,7 +29,7 @@ const MOST_PENDING: usize = 4;
 /// accepted by mistake.
 const MOST_DECLINED: usize = 3;
 const DECLINED_FOR: Duration = Duration::from_secs(600);
-/// Most bytes that a proposal shows. Nobody reads more, and nothing is left out.
+/// Most bytes of a proposal. Nobody reads more, and nothing is left out.
 const MOST_BYTES: usize = 64 * 1024;
 
 /// Puts proposals to the user.
@@ -67,6 +67,7 @@ impl Proposals {
                 .with_hint(message!("error.app.proposalsDeclinedHint")));
         }
         let name = command.name();
+        servers::check_visible(state, &command).await?;
         let proposal = Box::pin(description::describe(state, command)).await?;
         let peer = match process {
             Some(process) => peer_process::inspect_process(process).await,
@@ -80,8 +81,8 @@ impl Proposals {
             files: proposal.shown.files.clone(),
             seen_from: peer.and_then(|peer| peer.seen_from).map(Arc::unwrap_or_clone),
         };
-        let size = serde_json::to_vec(&request).map_or(usize::MAX, |text| text.len());
-        if size > MOST_BYTES {
+        let shown = || serde_json::to_vec(&request).map_or(usize::MAX, |text| text.len());
+        if proposal.given.unwrap_or_else(shown) > MOST_BYTES {
             let what = message!("error.app.proposalTooLarge", size = (MOST_BYTES / 1024).to_string());
             return Err(UserError::new(ErrorCode::NotPermitted, what)
                 .with_hint(message!("error.app.proposalTooLargeHint")));
@@ -118,6 +119,15 @@ impl Proposals {
 struct ProposedCommand {
     command: Command,
     shown: ShownCommand,
+    /// How many bytes of it the program gave, where it can't see all that is shown: what is refused for its size must not
+    /// depend on what is hidden. Elsewhere, what is shown counts.
+    given: Option<usize>,
+}
+
+impl ProposedCommand {
+    fn new(command: Command, shown: ShownCommand) -> Self {
+        Self { command, shown, given: None }
+    }
 }
 
 /// What the user sees of a command.

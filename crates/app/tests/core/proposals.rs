@@ -1,6 +1,7 @@
 //! Proposals (CTL-1): without the operator's authority, a command of the control socket waits for the window, which shows
 //! it whole. Exactly what was shown runs, and only if it is accepted there.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use gatehouse_app::control::ControlClient;
@@ -494,6 +495,96 @@ async fn refuses_settings_before_anybody_is_asked() {
     let nobody = ServersSet { server: "nobody".into(), ..set(&[("/autostart", "false")]) };
     assert_eq!(core.run(&nobody, Authority::Anyone).await.unwrap_err().code, ErrorCode::NotFound);
     assert_eq!(server(&core, "local").await.unwrap().config, before);
+    core.shutdown().await;
+}
+
+/// Tried: to have an edit refused at once by a wrong guess of what is hidden, and not by the right one.
+#[tokio::test]
+async fn refusals_of_an_edit_say_nothing_of_what_is_hidden() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    let with_pin = |pin: &str| {
+        let env = [("KEY", "${secret:KEY}"), ("PIN", pin)];
+        let transport = Transport::Stdio {
+            command: "never-started".to_owned(),
+            args: Vec::new(),
+            env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            cwd: None,
+            streams: StdioStreams::default(),
+        };
+        ServerDraft { enabled: false, ..ServerDraft::new("paired", transport) }
+    };
+    let value = RequestSecret::new(&Secret::new("stored"));
+    let secrets = vec![FieldSecret { field: "env/KEY".into(), value }];
+    let added = ServersAdd { draft: with_pin("telling-pin"), trust_labels: false, secrets, run: None };
+    run(&core, added).await.unwrap();
+    let mut refused = Vec::new();
+    for guess in ["telling-pin", "another-pin", "••••••"] {
+        let edit = ServersEdit { server: "paired".into(), draft: with_pin(guess), secrets: Vec::new() };
+        refused.push(program(&home).await.run(&edit).await.unwrap_err());
+    }
+    assert_eq!(refused[0].code, ErrorCode::BadRequest);
+    assert!(refused.iter().all(|error| *error == refused[0]), "{refused:?}");
+
+    // Nor by the size of what the window would show.
+    add_program(&core).await;
+    let mut seen = BTreeSet::new();
+    for pad in (0..2_000).step_by(40) {
+        let texts: Vec<String> = (0..4).map(|_| format!("\"{}\"", "x".repeat(16_050 + pad / 4))).collect();
+        let mut outcomes = Vec::new();
+        for guess in [CREDENTIAL, &"w".repeat(CREDENTIAL.len())] {
+            let guess = format!("\"{guess}\"");
+            let wanted = set(&[
+                ("/env/API_TOKEN", &guess),
+                ("/env/A", &texts[0]),
+                ("/env/B", &texts[1]),
+                ("/env/C", &texts[2]),
+                ("/env/D", &texts[3]),
+            ]);
+            let mut proposed = propose(&home, wanted);
+            let outcome = tokio::select! {
+                (id, _) = proposal(&core) => {
+                    answer(&core, &id, ApprovalAnswer::Cancel).await;
+                    proposed.await.unwrap().unwrap_err();
+                    "asked"
+                }
+                refused = &mut proposed => {
+                    assert_eq!(refused.unwrap().unwrap_err().code, ErrorCode::NotPermitted);
+                    "too large"
+                }
+            };
+            outcomes.push(outcome);
+        }
+        assert_eq!(outcomes[0], outcomes[1], "{pad}");
+        seen.extend(outcomes);
+    }
+    assert_eq!(seen.len(), 2, "the limit was not reached: {seen:?}");
+    core.shutdown().await;
+}
+
+/// Tried: to have values that nobody sees go to another program. What is no credential is hidden from programs too.
+#[tokio::test]
+async fn hidden_values_go_to_no_other_program() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    let transport = Transport::Stdio {
+        command: "never-started".to_owned(),
+        args: Vec::new(),
+        env: [("MODE".to_owned(), "telling-mode".to_owned())].into(),
+        cwd: None,
+        streams: StdioStreams::default(),
+    };
+    add(&core, ServerDraft { enabled: false, ..ServerDraft::new("local", transport) }).await.unwrap();
+    let refused = program(&home).await.run(&set(&[("/command", r#""evil""#)])).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::BadRequest);
+    assert!(format!("{refused:?}").contains("env.MODE"), "{refused:?}");
+    let given = set(&[("/command", r#""evil""#), ("/env/MODE", r#""given-anew""#)]);
+    let proposed = propose(&home, given);
+    let (id, shown) = proposal(&core).await;
+    let changed: Vec<&str> = shown.changes.iter().map(|change| change.pointer.as_str()).collect();
+    assert_eq!(changed, ["/command", "/env/MODE"]);
+    answer(&core, &id, ApprovalAnswer::Decline).await;
+    proposed.await.unwrap().unwrap_err();
     core.shutdown().await;
 }
 

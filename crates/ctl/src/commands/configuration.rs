@@ -100,21 +100,26 @@ fn pick<'a>(
     let mut picked = Vec::new();
     for item in &content.items {
         let skip = |what: Message| output.note(&terminal_text::message(&what));
-        match (&item.conflict, wanted.on_conflict) {
-            (Some(conflict), _) if conflict.is_same => {}
-            _ if item.widens && !wanted.allow_rules => {
-                skip(message!("ctl.configuration.skippedRule", item = title(item)));
-            }
-            (None, _) => picked.push((item, ImportAction::Add)),
-            (Some(_), NameConflictArg::Overwrite) => picked.push((item, ImportAction::Overwrite)),
+        let action = match (&item.conflict, wanted.on_conflict) {
+            (Some(conflict), _) if conflict.is_same => continue,
+            (None, _) => ImportAction::Add,
+            (Some(_), NameConflictArg::Overwrite) => ImportAction::Overwrite,
             (Some(conflict), NameConflictArg::Rename) if conflict.free_name.is_some() => {
-                let name = conflict.free_name.clone().unwrap_or_default();
-                picked.push((item, ImportAction::Rename(name)));
+                ImportAction::Rename(conflict.free_name.clone().unwrap_or_default())
             }
             (Some(_), NameConflictArg::Skip | NameConflictArg::Rename) => {
                 skip(message!("ctl.configuration.skipped", item = title(item)));
+                continue;
             }
+        };
+        // Beside the one that is here, a model provider gets nothing of it.
+        let is_beside =
+            item.kind == ConfigurationItemKind::ModelProvider && action != ImportAction::Overwrite;
+        if item.widens && !is_beside && !wanted.allow_rules {
+            skip(message!("ctl.configuration.skippedRule", item = title(item)));
+            continue;
         }
+        picked.push((item, action));
     }
     picked
 }

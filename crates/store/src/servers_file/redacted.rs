@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::mem;
 
+use gatehouse_mcp_wire::json::push_segment;
 use gatehouse_model::Transport;
 use gatehouse_model::secret::REDACTED;
 use gatehouse_model::server::{HeaderProgram, Remote};
@@ -13,6 +14,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::changes::{is_only_references, mask_secrets};
+use super::problem::{ConfigProblem, ProblemKind};
 
 /// Paths of addresses that are no secret.
 const PLAIN_PATHS: [&str; 3] = ["/", "/mcp", "/sse"];
@@ -38,6 +40,46 @@ pub fn redact_transport(transport: &mut Transport) {
             redact_sign_in(sign_in);
         }
         Transport::Builtin { builtin: _ } => {}
+    }
+}
+
+/// Whether what a caller can't see stays with the program or the address that has it. `before` is what [`redact_transport`]
+/// makes of the settings, and `after` the same with the changes of that caller.
+///
+/// # Errors
+/// The place of a hidden value that would go elsewhere, without anybody having seen it.
+pub fn check_hidden_values(before: &Transport, after: &Transport) -> Result<(), ConfigProblem> {
+    let program = |transport: &Transport| transport.remote().and_then(|remote| remote.headers_from.clone());
+    let (moved, mut pointer) = if !before.has_same_recipient(after) {
+        (serde_json::to_value(after), String::new())
+    } else if program(before) != program(after) {
+        (serde_json::to_value(program(after)), "/headersFrom".to_owned())
+    } else {
+        return Ok(());
+    };
+    let unreadable = |_| ConfigProblem::at("", ProblemKind::Unreadable);
+    if has_redacted(&moved.map_err(unreadable)?, &mut pointer) {
+        return Err(ConfigProblem::at(pointer, ProblemKind::KeptMoved));
+    }
+    Ok(())
+}
+
+/// Whether a text or a name in a value has the placeholder of what is hidden; `pointer` leads to it then.
+pub(super) fn has_redacted(value: &Value, pointer: &mut String) -> bool {
+    let length = pointer.len();
+    let mut is_within = |segment: &str, value: &Value| {
+        push_segment(pointer, segment);
+        let is_found = segment.contains(REDACTED) || has_redacted(value, pointer);
+        if !is_found {
+            pointer.truncate(length);
+        }
+        is_found
+    };
+    match value {
+        Value::String(text) => text.contains(REDACTED),
+        Value::Array(items) => items.iter().enumerate().any(|(at, item)| is_within(&at.to_string(), item)),
+        Value::Object(members) => members.iter().any(|(name, value)| is_within(name, value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

@@ -2,13 +2,13 @@
 
 use gatehouse_mcp_wire::json::{self, push_segment, unescape_segment};
 use gatehouse_model::ServerConfig;
-use gatehouse_model::secret::REDACTED;
 use gatehouse_model::server_problem::SettingChange;
 use serde_json::{Map, Value};
 
 use super::entry::defect_problem;
 use super::kept_values::settings_text;
 use super::problem::{ConfigProblem, MAX_PROBLEMS, ProblemKind, Wanted};
+use super::redacted::has_redacted;
 
 /// Most segments of a pointer. No setting is deeper within an entry, and a longer pointer would nest objects without end.
 const MAX_SEGMENTS: usize = 8;
@@ -62,10 +62,11 @@ fn read_value(pointer: &str, text: &str) -> Result<Value, ConfigProblem> {
     let at_pointer = |kind| ConfigProblem::at(pointer, kind);
     // A person who reads the text might see another value than the one that is used.
     json::read(text).map_err(|defect| at_pointer(defect_problem(defect).kind))?;
-    if text.contains(REDACTED) {
+    let value = serde_json::from_str(text).map_err(|_| at_pointer(ProblemKind::Unreadable))?;
+    if has_redacted(&value, &mut String::new()) {
         return Err(at_pointer(ProblemKind::NothingKept));
     }
-    serde_json::from_str(text).map_err(|_| at_pointer(ProblemKind::Unreadable))
+    Ok(value)
 }
 
 /// Sets or removes one member. Objects on the way to it are made where they are absent.
@@ -186,6 +187,8 @@ mod tests {
             ("/env", Some(r#"{"A":"1","A":"2"}"#), "/env", ProblemKind::Twice),
             ("/env", Some("{"), "/env", ProblemKind::Unreadable),
             ("/env/A", Some("\"••••••\""), "/env/A", ProblemKind::NothingKept),
+            ("/env/A", Some(r#""\u2022\u2022\u2022\u2022\u2022\u2022""#), "/env/A", ProblemKind::NothingKept),
+            ("/env", Some(r#"{"••••••":"x"}"#), "/env", ProblemKind::NothingKept),
         ] {
             let problem = (place.to_owned(), kind);
             assert_eq!(changed(&[(pointer, value)]), Err(vec![problem]), "{:.40}", pointer);

@@ -537,6 +537,10 @@ impl ImportPlanner<'_> {
             }
             ImportAction::Add | ImportAction::Rename(_) => None,
         };
+        let id = present.as_ref().map(|present| present.id.clone());
+        if id.is_some() && self.plan.providers.iter().any(|(_, planned)| planned.id == id) {
+            return Err(refused(message!("error.configuration.noSuchItem")));
+        }
         let name = match (&choice.action, &present) {
             (ImportAction::Rename(name), _) => name.clone(),
             (_, Some(present)) => present.name.clone(),
@@ -550,7 +554,7 @@ impl ImportPlanner<'_> {
             key = Some(Secret::new(value.reveal()));
         }
         let draft = ProviderDraft { name, ..provider.draft() };
-        let change = ProviderChange { id: present.map(|present| present.id), draft, key };
+        let change = ProviderChange { id, draft, key };
         let planned = self.plan.providers.iter().map(|(_, planned)| planned);
         self.state.models.check(planned.chain([&change])).await?;
         self.plan.providers.push((provider.name.clone(), change));

@@ -12,7 +12,6 @@ use gatehouse_integrations::import::{FilledServer, ForeignServer};
 use gatehouse_model::command::SettingsSet;
 use gatehouse_model::configuration::{ConfigurationConflict, ConfigurationItem, ConfigurationItemKind};
 use gatehouse_model::import::{ImportInput, ImportedSetting};
-use gatehouse_model::provider::ProviderDraft;
 use gatehouse_model::{
     AccessClass, ClientId, Message, ProfileSettings, RuleEffect, ServerConfig, ServerId, UserError, UserText,
     message,
@@ -25,7 +24,7 @@ use super::super::free_name::free_name;
 use super::super::{AppState, imports, server_draft};
 use super::content::{Content, ContentPart};
 use super::exported;
-use crate::models::ProviderChange;
+use crate::models::stored_base_url;
 use crate::server_configs::secrets::stored_fields;
 
 /// The field of a model provider that refers to a secret.
@@ -58,7 +57,7 @@ pub(super) async fn items(
             ContentPart::Class(class) => present.class(content, class),
             ContentPart::Labels(server) => present.labels(content, server),
             ContentPart::Settings(settings) => present.settings(settings),
-            ContentPart::ModelProvider(provider) => present.provider(state, content, provider).await,
+            ContentPart::ModelProvider(provider) => present.provider(content, provider),
         };
         items.push(ConfigurationItem { index, ..item });
     }
@@ -309,19 +308,18 @@ impl PresentConfiguration {
         item
     }
 
-    async fn provider(
-        &self,
-        state: &Arc<AppState>,
-        content: &Content,
-        provider: &ExportedProvider,
-    ) -> ConfigurationItem {
+    fn provider(&self, content: &Content, provider: &ExportedProvider) -> ConfigurationItem {
         let mut item = item(ConfigurationItemKind::ModelProvider, &provider.name);
         let all = &self.document.model_providers;
         let present = all.iter().find(|other| display_name::is_taken_by(&provider.name, &other.name));
-        let draft = provider.draft();
+        let mut draft = provider.draft();
+        match stored_base_url(&draft.base_url) {
+            Ok(base_url) => draft.base_url = base_url,
+            Err(error) => item.problems.push(problem(error)),
+        }
         let replaced = present.map(ExportedProvider::draft);
         item.details = details(&draft, replaced.as_ref(), "name");
-        item.widens = present.is_some_and(|present| present.base_url != provider.base_url);
+        item.widens = present.is_some_and(|present| present.base_url != draft.base_url);
         if provider.has_key {
             item.secrets.push(PROVIDER_KEY.to_owned());
         }
@@ -334,13 +332,6 @@ impl PresentConfiguration {
             free_name: Some(free_name(&provider.name, is_free)),
             kept_secrets: if present.has_key && !item.widens { item.secrets.clone() } else { Vec::new() },
         });
-        // Whether its name is free is no problem of its own.
-        let name = item.conflict.as_ref().and_then(|conflict| conflict.free_name.clone());
-        let name = name.unwrap_or_else(|| draft.name.clone());
-        let change = ProviderChange { id: None, draft: ProviderDraft { name, ..draft }, key: None };
-        if let Err(error) = state.models.check([&change]).await {
-            item.problems.push(problem(error));
-        }
         item
     }
 }

@@ -21,8 +21,7 @@ use crate::removals::RemovedItem;
 /// # Errors
 /// What is wrong with the command, and that it can't be proposed.
 pub(super) async fn describe(state: &Arc<AppState>, command: Command) -> Result<ProposedCommand, UserError> {
-    let simple =
-        |command: Command, what: Message| ProposedCommand { command, shown: ShownCommand::new(what) };
+    let simple = |command: Command, what: Message| ProposedCommand::new(command, ShownCommand::new(what));
     match command {
         Command::ServersAdd(c) => servers::add(state, c).await,
         Command::ServersEdit(c) => servers::edit(state, c).await,
@@ -42,14 +41,14 @@ pub(super) async fn describe(state: &Arc<AppState>, command: Command) -> Result<
             state.clients.check_names(&[&c.name])?;
             let what = message!("proposal.clients.add", client = &c.name);
             let shown = ShownCommand::new(what).with_note(message!("proposal.clients.getsToken"));
-            Ok(ProposedCommand { command: Command::ClientsAdd(c), shown })
+            Ok(ProposedCommand::new(Command::ClientsAdd(c), shown))
         }
         Command::ClientsRotate(c) => {
             let client = clients::find_entry(state, &c.client)?;
             let what = message!("proposal.clients.rotate", client = &client.name);
             let shown = ShownCommand::new(what).with_note(message!("proposal.clients.getsToken"));
             let resolved = ClientsRotate { client: client.id.to_string() };
-            Ok(ProposedCommand { command: Command::ClientsRotate(resolved), shown })
+            Ok(ProposedCommand::new(Command::ClientsRotate(resolved), shown))
         }
         Command::ClientsRevoke(c) => {
             let client = clients::find_entry(state, &c.client)?;
@@ -102,7 +101,7 @@ fn set_client(state: &AppState, wanted: &ClientsSet) -> Result<ProposedCommand, 
     };
     let resolved =
         ClientsSet { client: client.id.to_string(), profile: profile.map(|profile| profile.id.to_string()) };
-    Ok(ProposedCommand { command: Command::ClientsSet(resolved), shown: ShownCommand::new(what) })
+    Ok(ProposedCommand::new(Command::ClientsSet(resolved), ShownCommand::new(what)))
 }
 
 /// The preview that the command would have been made from; its change is the only one that is made.
@@ -121,7 +120,7 @@ async fn connect(state: &Arc<AppState>, wanted: ClientsConnect) -> Result<Propos
         shown = shown.with_note(message!("proposal.clients.allowRule", app = &preview.name));
     }
     let resolved = ClientsConnect { app, allow_rule, fingerprint: Some(preview.fingerprint) };
-    Ok(ProposedCommand { command: Command::ClientsConnect(resolved), shown })
+    Ok(ProposedCommand::new(Command::ClientsConnect(resolved), shown))
 }
 
 fn changed_meanwhile(app: App) -> UserError {
@@ -134,7 +133,7 @@ async fn add_profile(state: &Arc<AppState>, wanted: ProfilesAdd) -> Result<Propo
     let what = message!("proposal.profiles.add");
     let changes = fields::diff(None::<&ProfileSettings>, &with_names(state, settings.clone()));
     let shown = ShownCommand::new(what).with_changes(changes);
-    Ok(ProposedCommand { command: Command::ProfilesAdd(ProfilesAdd { settings }), shown })
+    Ok(ProposedCommand::new(Command::ProfilesAdd(ProfilesAdd { settings }), shown))
 }
 
 async fn set_profile(state: &Arc<AppState>, wanted: ProfilesSet) -> Result<ProposedCommand, UserError> {
@@ -144,7 +143,7 @@ async fn set_profile(state: &Arc<AppState>, wanted: ProfilesSet) -> Result<Propo
     let (old, new) = (with_names(state, before.settings), with_names(state, settings.clone()));
     let shown = ShownCommand::new(what).with_changes(fields::diff(Some(&old), &new));
     let resolved = ProfilesSet { profile: before.id.to_string(), settings };
-    Ok(ProposedCommand { command: Command::ProfilesSet(resolved), shown })
+    Ok(ProposedCommand::new(Command::ProfilesSet(resolved), shown))
 }
 
 /// Settings of a profile with names of servers in place of their ids.
@@ -173,19 +172,19 @@ fn undo(state: &AppState, wanted: &RemovalsUndo) -> Result<ProposedCommand, User
             ShownCommand { notes: sentences, ..ShownCommand::new(what) }
         }
     })?;
-    Ok(ProposedCommand { command: Command::RemovalsUndo(RemovalsUndo { removal: Some(id) }), shown })
+    Ok(ProposedCommand::new(Command::RemovalsUndo(RemovalsUndo { removal: Some(id) }), shown))
 }
 
 fn add_provider(wanted: ModelsAddProvider) -> ProposedCommand {
     let mut changes = fields::diff(None::<&Value>, &wanted.draft);
     changes.extend(wanted.key.as_ref().map(|_| fields::set("/key", REDACTED)));
     let shown = ShownCommand::new(message!("proposal.models.add")).with_changes(changes);
-    ProposedCommand { command: Command::ModelsAddProvider(wanted), shown }
+    ProposedCommand::new(Command::ModelsAddProvider(wanted), shown)
 }
 
 async fn set_settings(state: &Arc<AppState>, wanted: SettingsSet) -> Result<ProposedCommand, UserError> {
     let (before, after) = settings::change(state, &wanted).await?;
     let shown = ShownCommand::new(message!("proposal.settings.set"))
         .with_changes(fields::diff(Some(&before), &after));
-    Ok(ProposedCommand { command: Command::SettingsSet(wanted), shown })
+    Ok(ProposedCommand::new(Command::SettingsSet(wanted), shown))
 }

@@ -25,7 +25,7 @@ pub(super) fn classify(state: &AppState, wanted: ToolsClassify) -> Result<Propos
     };
     let shown = ShownCommand::new(what).with_changes(vec![fields::set("/tool", wanted.tool.as_str())]);
     let resolved = ToolsClassify { server: server.id.to_string(), ..wanted };
-    Ok(ProposedCommand { command: Command::ToolsClassify(resolved), shown })
+    Ok(ProposedCommand::new(Command::ToolsClassify(resolved), shown))
 }
 
 pub(super) fn auto_approve(
@@ -63,7 +63,7 @@ pub(super) fn auto_approve(
         to: wanted.to,
     };
     let shown = ShownCommand::new(what).with_changes(covered);
-    Ok(ProposedCommand { command: Command::PolicyAutoApprove(resolved), shown })
+    Ok(ProposedCommand::new(Command::PolicyAutoApprove(resolved), shown))
 }
 
 pub(super) async fn grant(state: &Arc<AppState>, wanted: PolicyGrant) -> Result<ProposedCommand, UserError> {
@@ -85,25 +85,25 @@ pub(super) async fn grant(state: &Arc<AppState>, wanted: PolicyGrant) -> Result<
         client: client.map(|client| client.id.to_string()),
         ..wanted
     };
-    Ok(ProposedCommand { command: Command::PolicyGrant(resolved), shown })
+    Ok(ProposedCommand::new(Command::PolicyGrant(resolved), shown))
 }
 
 pub(super) fn revoke(state: &AppState, wanted: PolicyRevoke) -> Result<ProposedCommand, UserError> {
     let notes = vec![sentence(state, &wanted.rule, RuleEffect::Allow)?];
     let shown = ShownCommand { notes, ..ShownCommand::new(message!("proposal.policy.revoke")) };
-    Ok(ProposedCommand { command: Command::PolicyRevoke(wanted), shown })
+    Ok(ProposedCommand::new(Command::PolicyRevoke(wanted), shown))
 }
 
 pub(super) fn narrow(state: &AppState, wanted: PolicyNarrow) -> Result<ProposedCommand, UserError> {
     let notes = vec![sentence(state, &wanted.rule, RuleEffect::Allow)?];
     let shown = ShownCommand { notes, ..ShownCommand::new(message!("proposal.policy.narrow")) };
-    Ok(ProposedCommand { command: Command::PolicyNarrow(wanted), shown })
+    Ok(ProposedCommand::new(Command::PolicyNarrow(wanted), shown))
 }
 
 pub(super) fn unblock(state: &AppState, wanted: PolicyUnblock) -> Result<ProposedCommand, UserError> {
     let notes = vec![sentence(state, &wanted.rule, RuleEffect::Deny)?];
     let shown = ShownCommand { notes, ..ShownCommand::new(message!("proposal.policy.unblock")) };
-    Ok(ProposedCommand { command: Command::PolicyUnblock(wanted), shown })
+    Ok(ProposedCommand::new(Command::PolicyUnblock(wanted), shown))
 }
 
 /// Rules in words.

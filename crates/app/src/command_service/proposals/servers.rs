@@ -10,6 +10,8 @@ use gatehouse_model::command::{
 use gatehouse_model::import::ImportedApprovals;
 use gatehouse_model::server::ServerOrigin;
 use gatehouse_model::{ErrorCode, Message, ServerConfig, UserError, message};
+use gatehouse_store::check_hidden_values;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{ProposedCommand, ShownCommand, fields};
@@ -32,7 +34,7 @@ pub(super) async fn add(state: &Arc<AppState>, wanted: ServersAdd) -> Result<Pro
     if wanted.trust_labels {
         shown = shown.with_note(message!("proposal.servers.addTrusts"));
     }
-    Ok(ProposedCommand { command: Command::ServersAdd(wanted), shown })
+    Ok(ProposedCommand::new(Command::ServersAdd(wanted), shown))
 }
 
 pub(super) async fn edit(state: &Arc<AppState>, wanted: ServersEdit) -> Result<ProposedCommand, UserError> {
@@ -46,21 +48,35 @@ pub(super) async fn edit(state: &Arc<AppState>, wanted: ServersEdit) -> Result<P
     if after.generation != before.generation {
         shown = shown.with_note(message!("proposal.servers.editEndsPermissions"));
     }
+    let given = given_bytes(&wanted);
     let resolved = ServersEdit { server: before.id.to_string(), ..wanted };
-    Ok(ProposedCommand { command: Command::ServersEdit(resolved), shown })
+    Ok(ProposedCommand { command: Command::ServersEdit(resolved), shown, given: Some(given) })
 }
 
 /// Becomes an edit of all settings: if others of them change meanwhile, it is refused instead of being mixed with that.
 pub(super) async fn set(state: &Arc<AppState>, wanted: ServersSet) -> Result<ProposedCommand, UserError> {
     let configs = state.configs.lock().await.clone();
-    // Credentials have to stay for what the program sees too. Else it could guess what is hidden from it: only the right
-    // address or arguments would keep them, and so come before the user.
-    let mut visible = configs.clone();
+    let given = given_bytes(&wanted);
+    let edited = edit(state, servers::to_edit(&configs, wanted)?).await?;
+    Ok(ProposedCommand { given: Some(given), ..edited })
+}
+
+/// Checks an edit by what its program can see of the server, before anybody is asked. Secrets have to stay for that too: else
+/// the program could guess what is hidden from it, since only with the right address or arguments they would stay, and the
+/// edit come before the user. And what is hidden goes to no other program or address, since the user would not see it.
+pub(super) async fn check_visible(state: &AppState, command: &Command) -> Result<(), UserError> {
+    let mut visible = state.configs.lock().await.clone();
     redact::configs(&mut visible);
-    let seen = servers::to_edit(&visible, wanted.clone())?;
-    let before = lookup::find_config(&visible, &seen.server)?;
-    SecretChanges::new(Some(before), &before.with_draft(seen.draft), &seen.secrets)?;
-    edit(state, servers::to_edit(&configs, wanted)?).await
+    let edit = match command {
+        Command::ServersEdit(wanted) => wanted.clone(),
+        Command::ServersSet(wanted) => servers::to_edit(&visible, wanted.clone())?,
+        _ => return Ok(()),
+    };
+    let before = lookup::find_config(&visible, &edit.server)?;
+    let after = before.with_draft(edit.draft);
+    SecretChanges::new(Some(before), &after, &edit.secrets)?;
+    check_hidden_values(&before.transport, &after.transport)?;
+    Ok(())
 }
 
 pub(super) async fn duplicate(
@@ -76,7 +92,7 @@ pub(super) async fn duplicate(
     let what = message!("proposal.servers.duplicate", server = &original.name, name = &wanted.name);
     let shown = ShownCommand::new(what).with_changes(fields::settings(None, &copy));
     let resolved = ServersDuplicate { server: original.id.to_string(), ..wanted };
-    Ok(ProposedCommand { command: Command::ServersDuplicate(resolved), shown })
+    Ok(ProposedCommand::new(Command::ServersDuplicate(resolved), shown))
 }
 
 pub(super) fn remove(state: &AppState, wanted: ServersRemove) -> Result<ProposedCommand, UserError> {
@@ -87,7 +103,7 @@ pub(super) fn remove(state: &AppState, wanted: ServersRemove) -> Result<Proposed
         message!("proposal.servers.remove", server = &server.name)
     };
     let resolved = ServersRemove { server: server.id.to_string(), ..wanted };
-    Ok(ProposedCommand { command: Command::ServersRemove(resolved), shown: ShownCommand::new(what) })
+    Ok(ProposedCommand::new(Command::ServersRemove(resolved), ShownCommand::new(what)))
 }
 
 pub(super) fn start(state: &AppState, wanted: ServersStart) -> Result<ProposedCommand, UserError> {
@@ -98,21 +114,21 @@ pub(super) fn start(state: &AppState, wanted: ServersStart) -> Result<ProposedCo
         message!("proposal.servers.enable", server = &server.name)
     };
     let resolved = ServersStart { server: server.id.to_string() };
-    Ok(ProposedCommand { command: Command::ServersStart(resolved), shown: ShownCommand::new(what) })
+    Ok(ProposedCommand::new(Command::ServersStart(resolved), ShownCommand::new(what)))
 }
 
 pub(super) fn reconnect(state: &AppState, wanted: ServersReconnect) -> Result<ProposedCommand, UserError> {
     let server = lookup::find(state, &wanted.server)?;
     let what = message!("proposal.servers.reconnect", server = &server.name);
     let resolved = ServersReconnect { server: server.id.to_string() };
-    Ok(ProposedCommand { command: Command::ServersReconnect(resolved), shown: ShownCommand::new(what) })
+    Ok(ProposedCommand::new(Command::ServersReconnect(resolved), ShownCommand::new(what)))
 }
 
 pub(super) fn sign_out(state: &AppState, wanted: ServersSignOut) -> Result<ProposedCommand, UserError> {
     let server = lookup::find(state, &wanted.server)?;
     let what = message!("proposal.servers.signOut", server = &server.name);
     let resolved = ServersSignOut { server: server.id.to_string(), ..wanted };
-    Ok(ProposedCommand { command: Command::ServersSignOut(resolved), shown: ShownCommand::new(what) })
+    Ok(ProposedCommand::new(Command::ServersSignOut(resolved), ShownCommand::new(what)))
 }
 
 pub(super) fn trust_labels(
@@ -128,7 +144,7 @@ pub(super) fn trust_labels(
     // Whose labels they are must not change while this waits.
     let generation = wanted.generation.or(Some(server.generation));
     let resolved = ServersTrustLabels { server: server.id.to_string(), generation, ..wanted };
-    Ok(ProposedCommand { command: Command::ServersTrustLabels(resolved), shown: ShownCommand::new(what) })
+    Ok(ProposedCommand::new(Command::ServersTrustLabels(resolved), ShownCommand::new(what)))
 }
 
 pub(super) async fn reset(state: &Arc<AppState>, wanted: ServersReset) -> Result<ProposedCommand, UserError> {
@@ -143,7 +159,7 @@ pub(super) async fn reset(state: &Arc<AppState>, wanted: ServersReset) -> Result
     };
     let shown =
         ShownCommand::new(message!("proposal.servers.reset")).with_changes(gone.map(removed).collect());
-    Ok(ProposedCommand { command: Command::ServersReset(wanted), shown })
+    Ok(ProposedCommand::new(Command::ServersReset(wanted), shown))
 }
 
 pub(super) async fn import_by_name(
@@ -165,8 +181,10 @@ pub(super) async fn import(state: &Arc<AppState>, wanted: ImportsRun) -> Result<
         ImportOrigin::Text(_) => message!("proposal.imports.fromText"),
     };
     let mut shown = ShownCommand::new(what);
+    let mut given = given_bytes(&wanted);
     for PlannedImport { name, before, after, secrets, auto_approve } in imports::plan(state, &wanted).await? {
         let mut changes = fields::settings(before.as_deref(), &after);
+        given = given.saturating_add(given_bytes(&fields::settings(None, &after)));
         changes.extend(fields::secrets(&secrets));
         if let Some(approvals) = auto_approve {
             let tools: Value = match approvals {
@@ -180,7 +198,12 @@ pub(super) async fn import(state: &Arc<AppState>, wanted: ImportsRun) -> Result<
         }
         shown.changes.extend(fields::under(&name, changes));
     }
-    Ok(ProposedCommand { command: Command::ImportsRun(wanted), shown })
+    Ok(ProposedCommand { command: Command::ImportsRun(wanted), shown, given: Some(given) })
+}
+
+/// The size of what a program gave.
+fn given_bytes(given: &impl Serialize) -> usize {
+    serde_json::to_vec(given).map_or(usize::MAX, |text| text.len())
 }
 
 fn overwrites(server: &str) -> Message {
