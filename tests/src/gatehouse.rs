@@ -184,7 +184,8 @@ impl Gatehouse {
         } else {
             ChildProcess::start(NAME, command)?
         };
-        let ready: Value = serde_json::from_str(&serve.next_line()?).context("the ready line is not JSON")?;
+        let line = serve.next_line().with_context(|| format!("it doesn't start: {}", self.stderr()))?;
+        let ready: Value = serde_json::from_str(&line).context("the ready line is not JSON")?;
         self.endpoint = ready["endpoint"].as_str().context("no endpoint in the ready line")?.to_owned();
         self.serve = Some(serve);
         Ok(())

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use zbus::blocking::{Connection, Proxy, connection};
+use zbus::blocking::{Connection, Proxy, connection, proxy};
 use zbus::message::Header;
+use zbus::proxy::CacheProperties;
 use zbus::zvariant::{OwnedObjectPath, OwnedValue, Type, Value};
 
 use super::desktop::Desktop;
@@ -86,10 +87,12 @@ impl TrayHost {
     /// The picture of the only item, as it is stored.
     pub fn icon(&self) -> Result<Vec<u8>> {
         let item = self.item()?;
-        let (folder, name): (String, String) =
-            (item.get_property("IconThemePath")?, item.get_property("IconName")?);
-        let file = Path::new(&folder).join(name);
-        fs::read(&file).with_context(|| file.display().to_string())
+        eventually("the picture in the tray", || {
+            let (folder, name): (String, String) =
+                (item.get_property("IconThemePath")?, item.get_property("IconName")?);
+            // The file of the picture before is deleted.
+            Ok(fs::read(Path::new(&folder).join(name)))
+        })
     }
 
     /// Waits until the menu has an entry whose text fulfils this; its text.
@@ -120,7 +123,9 @@ impl TrayHost {
     fn item(&self) -> Result<Proxy<'_>> {
         let (name, object) =
             eventually("an item in the tray", || Ok(self.item.lock().clone().ok_or("none")))?;
-        Ok(Proxy::new(&self.connection, name, object, ITEM)?)
+        // Items tell of changes by signals of their own.
+        let item = proxy::Builder::new(&self.connection).destination(name)?.path(object)?.interface(ITEM)?;
+        Ok(item.cache_properties(CacheProperties::No).build()?)
     }
 
     fn menu(&self) -> Result<Proxy<'_>> {
