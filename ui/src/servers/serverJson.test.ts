@@ -25,6 +25,7 @@ describe("what is typed as JSON", () => {
     ["a secret without quotes", '{"API_TOKEN": s3cr3t, "REGION": 1}', '{"API_TOKEN": "", "REGION": 1}'],
     ["a header", '{"Authorization": "Bearer s3cr3t"}', '{"Authorization": ""}'],
     ["a stored secret", '{"Authorization": "Bearer ${secret:T}"}', '{"Authorization": "Bearer ${secret:T}"}'],
+    ["a secret beside a reference", '{"API_TOKEN": "s3cr3t ${x:"}', '{"API_TOKEN": ""}'],
     ["an address", '{"token": "https://as.example/token"}', '{"token": "https://as.example/token"}'],
     ["no text", '{"oauth": {"token": null}, "key": [true]}', '{"oauth": {"token": null}, "key": [true]}'],
   ])("is kept without a typed secret: %s", (_, text, kept) => {

@@ -9,36 +9,37 @@ import { entryText } from "./serverJson";
 /** A form that is not saved, and the newer version that was filled into it. */
 export type UnfinishedForm = { form: ServerForm; filledVersion: string | null };
 
-/** Something unfinished with the settings that it was begun with. */
-type Kept<Unfinished> = { begunWith: string; unfinished: Unfinished };
+/** What is not saved, by the view that it was made in. */
+type Unfinished = { settings: UnfinishedForm; json: string };
 
-type View = "settings" | "json";
+/** The same with the settings that it was begun with. */
+type Kept<View extends keyof Unfinished> = { begunWith: string; unfinished: Unfinished[View] };
 
-const nameOf = (view: View, { id }: ServerConfig) => `servers.${view}/${id}`;
+const nameOf = (view: keyof Unfinished, { id }: ServerConfig) => `servers.${view}/${id}`;
 
 /** What the settings are, and of which connection. */
 const fingerprint = (config: ServerConfig) => `${String(config.generation)} ${entryText(config)}`;
 
-function kept<Unfinished>(view: View, config: ServerConfig): Unfinished | null {
-  const found = pageStateOf<Kept<Unfinished> | null>(nameOf(view, config), null);
+function kept<View extends keyof Unfinished>(view: View, config: ServerConfig): Unfinished[View] | null {
+  const found = pageStateOf<Kept<View> | null>(nameOf(view, config), null);
   return found?.begunWith === fingerprint(config) ? found.unfinished : null;
 }
 
-function keep<Unfinished>(view: View, config: ServerConfig, unfinished: Unfinished | null): void {
-  const value: Kept<Unfinished> | undefined =
+function keep<View extends keyof Unfinished>(view: View, config: ServerConfig, unfinished: Unfinished[View] | null) {
+  const value: Kept<View> | undefined =
     unfinished === null ? undefined : { begunWith: fingerprint(config), unfinished };
   keepPageState(nameOf(view, config), value);
 }
 
 /** The form that was not saved; null where there is none. */
-export const unfinishedForm = (config: ServerConfig) => kept<UnfinishedForm>("settings", config);
+export const unfinishedForm = (config: ServerConfig) => kept("settings", config);
 
 export function keepUnfinishedForm(config: ServerConfig, unfinished: UnfinishedForm | null): void {
   keep("settings", config, unfinished && { ...unfinished, form: withoutSecrets(unfinished.form) });
 }
 
 /** The text that was not saved; null where there is none. */
-export const unfinishedJson = (config: ServerConfig) => kept<string>("json", config);
+export const unfinishedJson = (config: ServerConfig) => kept("json", config);
 
 /** Keeps a text without typed secrets, as far as `withoutTypedSecrets` knows them. */
 export function keepUnfinishedJson(config: ServerConfig, text: string | null): void {
