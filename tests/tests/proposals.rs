@@ -254,16 +254,27 @@ fn edits_a_server_in_an_editor_beside_a_window() -> Result<()> {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
         gatehouse.begin_in(&[("VISUAL", path.to_str().context("path")?)], &["servers", "edit", "local"])
     };
-    let program = edit("sed -i 's/--fast/--slow/; s/\"${kept:env.API_TOKEN}\"/\"new-credential\"/' \"$1\"")?;
+    let program = edit("sed -i 's/\"${kept:env.API_TOKEN}\"/\"new-credential\"/' \"$1\"")?;
     let (request, reply) = gatehouse.accept_one(program)?;
     let text = fs::read_to_string(&copy)?;
     ensure!(!text.contains(CREDENTIAL) && !text.contains("telling"), "{text}");
     let shown = request.to_string();
-    ensure!(shown.contains("--slow") && shown.contains("/env/API_TOKEN"), "{request:#}");
-    ensure!(!shown.contains("/env/MODE") && !shown.contains("new-credential"), "{request:#}");
-    ensure!(!reply.to_string().contains("new-credential"), "{reply:#}");
-    let config = gatehouse.config("local")?;
+    ensure!(shown.contains("/env/API_TOKEN") && !shown.contains("/env/MODE"), "{request:#}");
+    ensure!(!shown.contains("new-credential") && !reply.to_string().contains("new-credential"), "{reply:#}");
     let env = json!({ "API_TOKEN": "new-credential", "MODE": "telling-mode" });
+    ensure!(gatehouse.config("local")?["transport"]["env"] == env);
+
+    // Other arguments need all values anew that are hidden there.
+    let anew = "s/\"${kept:env.API_TOKEN}\"/\"other-credential\"/; s/••••••/other-mode/";
+    let program = edit(&format!("sed -i 's/--fast/--slow/; {anew}' \"$1\""))?;
+    let (request, _) = gatehouse.accept_one(program)?;
+    let shown = request.to_string();
+    ensure!(
+        shown.contains("--slow") && shown.contains("/env/MODE") && shown.contains("other-mode"),
+        "{request:#}"
+    );
+    let config = gatehouse.config("local")?;
+    let env = json!({ "API_TOKEN": "other-credential", "MODE": "other-mode" });
     ensure!(
         config["transport"]["env"] == env && config["transport"]["args"] == json!(["--slow"]),
         "{config:#}"
@@ -274,6 +285,7 @@ fn edits_a_server_in_an_editor_beside_a_window() -> Result<()> {
         ("echo nonsense > \"$1\"", 1, "JSON"),
         ("sed -i 's/\"MODE\"/\"OTHER\"/' \"$1\"", 1, "env.OTHER"),
         ("sed -i 's/--slow/--fast/' \"$1\"", 1, "env.API_TOKEN"),
+        ("sed -i 's/--slow/--fast/; s/\"${kept:env.API_TOKEN}\"/\"x\"/' \"$1\"", 1, "env.MODE"),
     ] {
         let output = edit(script)?.wait_with_output()?;
         ensure!(output.status.code() == Some(code), "{script}: {output:?}");
