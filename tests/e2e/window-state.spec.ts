@@ -199,7 +199,7 @@ test("a server's settings as JSON are there again without a typed secret, and sa
 
   await editor.click();
   await main.keyboard.press("Control+a");
-  await main.keyboard.insertText(`${entry("${secret:NO")}"}}}`);
+  await main.keyboard.insertText(`${entry("${secret:NO}")}"}}}`);
   await reopen(gatehouse, main, ["secret:NO"]);
   await main.getByRole("button", { name: "Cancel", exact: true }).click();
   await expect(editor).toContainText("--lifecycle");
