@@ -108,6 +108,12 @@ impl AppWindow {
         self.wait_until_closed()
     }
 
+    /// Closes the main window as its page does, which gets no reply. The driver gets its own before that.
+    pub fn close_main(&self) -> Result<()> {
+        let close = "setTimeout(() => window.__TAURI_INTERNALS__.invoke('close_main'), 100); return null";
+        self.main().run(close).map(drop)
+    }
+
     /// Waits until the application has exited.
     pub fn wait_until_closed(self) -> Result<()> {
         self.driver.wait_until_closed()

@@ -13,9 +13,7 @@ use gatehouse_tests::eventually::eventually_holds;
 use gatehouse_tests::oidc::AuthorizationServer;
 use gatehouse_tests::paths;
 use gatehouse_tests::update_server::UpdateServer;
-use gatehouse_tests::window::{
-    AppWindow, BusMonitor, Desktop, FullScreenWindow, TrayHost, WebPage, WindowPlace,
-};
+use gatehouse_tests::window::{AppWindow, BusMonitor, Desktop, FullScreenWindow, TrayHost, WindowPlace};
 use serde_json::json;
 
 /// A click with the first button does what the notification offers.
@@ -42,9 +40,9 @@ fn click_notification(desktop: &Desktop) -> Result<()> {
     desktop.xdotool(&["mousemove", &x, &y, "click", "1"]).map(drop)
 }
 
-/// Closes the main window as its page does.
-fn close(desktop: &Desktop, main: WebPage<'_>) -> Result<()> {
-    main.run("setTimeout(() => window.__TAURI_INTERNALS__.invoke('close_main'), 100); return null")?;
+/// Closes the main window, and waits until it is gone.
+fn close(desktop: &Desktop, window: &AppWindow) -> Result<()> {
+    window.close_main()?;
     desktop.until_visible("Gatehouse", false)
 }
 
@@ -134,7 +132,7 @@ fn notification_leads_to_the_server() -> Result<()> {
     let servers = main.command("servers.list", &json!({}))?;
     let added = servers.as_array().and_then(|all| all.iter().find(|it| it["config"]["name"] == "Linear"));
     let server = added.and_then(|added| added["config"]["id"].as_str()).context("no server")?;
-    close(&desktop, main)?;
+    close(&desktop, &window)?;
     click_notification(&desktop)?;
     desktop.until_visible("Gatehouse", true)?;
     main.wait_until(&format!("return location.hash.startsWith('#/servers/{server}')"))?;
@@ -177,7 +175,7 @@ fn tray_shows_and_acts() -> Result<()> {
     tray.wait_for_entry(|text| text == "Pause everything")?;
     ensure!(!is_paused()?);
 
-    close(&desktop, main)?;
+    close(&desktop, &window)?;
     tray.choose("Show Gatehouse")?;
     desktop.until_visible("Gatehouse", true)?;
     tray.choose("Quit Gatehouse")?;
@@ -216,7 +214,7 @@ fn window_comes_back_in_its_place() -> Result<()> {
     ensure!((before.width, before.height) == (900, 600), "{before:?}");
     // Twice: a place that is measured and set in different ways would move a little each time.
     for _ in 0..2 {
-        close(&desktop, main)?;
+        close(&desktop, &window)?;
         start_again(&desktop)?;
         main.wait_until("return document.querySelector('header code') !== null")?;
         assert_eq!(desktop.place_of("Gatehouse")?, before);

@@ -263,14 +263,13 @@ fn prompt_shows_without_focus_and_delays_input() -> Result<()> {
 fn global_shortcut_pauses_everything() -> Result<()> {
     let desktop = Desktop::start()?;
     let window = AppWindow::start(&desktop)?;
-    let main = window.main();
     let paused = || -> Result<bool> {
         let mut status = desktop.command(paths::program("gatehousectl")?);
         let output = status.args(["status", "--json", "--data-dir"]).arg(desktop.data_dir()).output()?;
         let status: Value = serde_json::from_slice(&output.stdout)?;
         Ok(status["paused"] == true)
     };
-    close(main)?;
+    window.close_main()?;
     desktop.until_visible("Gatehouse", false)?;
     assert!(!paused()?);
     // The shortcut is listened to shortly after the start. Pressing it again ends no pause.
@@ -295,7 +294,7 @@ fn closed_window_comes_back_as_it_was() -> Result<()> {
     desktop.until_visible("Gatehouse asks", true)?;
     for route in ["#/clients", "#/activity/events"] {
         main.run(&format!("location.hash = '{route}'; window.stayed = true; return null"))?;
-        close(main)?;
+        window.close_main()?;
         desktop.until_visible("Gatehouse", false)?;
         eventually_holds("the end of the page", || Ok(window.count()? == 1))?;
         // A second start only raises the first.
@@ -310,14 +309,14 @@ fn closed_window_comes_back_as_it_was() -> Result<()> {
     eventually_holds("the shell's knowledge of the filter", || {
         Ok(main.invoke("page_state", &json!({}))?["activity.calls"].is_string())
     })?;
-    close(main)?;
+    window.close_main()?;
     desktop.until_visible("Gatehouse", false)?;
     eventually_holds("the end of the page", || Ok(window.count()? == 1))?;
     ensure!(desktop.command(paths::program("gatehouse")?).status()?.success());
     main.wait_until(&format!(
         "return document.querySelector('input[aria-label=\"{SEARCH}\"]')?.value === 'vienna'"
     ))?;
-    close(main)?;
+    window.close_main()?;
     desktop.until_visible("Gatehouse", false)?;
     window.prompt().invoke("prompt_open_main", &json!({}))?;
     desktop.until_visible("Gatehouse", true)?;
@@ -351,16 +350,11 @@ fn link_of_second_start_fills_the_form() -> Result<()> {
         ))?;
         main.wait_for_text("This came from a link")?;
         ensure!(servers()? == before, "a link added a server");
-        close(main)?;
+        window.close_main()?;
         desktop.until_visible("Gatehouse", false)?;
         eventually_holds("the end of the page", || Ok(window.count()? == 1))?;
     }
     ensure!(desktop.command(paths::program("gatehouse")?).status()?.success());
     desktop.until_visible("Gatehouse", true)?;
     window.quit()
-}
-
-/// Closes the main window as its page does, which gets no reply. The driver gets its own before that.
-fn close(main: WebPage<'_>) -> Result<()> {
-    main.run("setTimeout(() => window.__TAURI_INTERNALS__.invoke('close_main'), 100); return null").map(drop)
 }
