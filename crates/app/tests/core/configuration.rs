@@ -258,8 +258,18 @@ async fn model_providers_are_imported_without_keys_of_others() {
     let local = views().await.remove(0);
     assert_eq!((local.base_url.as_str(), local.has_key), ("https://elsewhere.example/v1", false));
 
-    // Nothing of it is imported if a part is invalid.
+    // Nothing of it is imported if a part is invalid, or two parts replace the same provider.
     let before = export(&core).await;
+    let twice = json!({
+        "gatehouseConfiguration": 1,
+        "modelProviders": [
+            { "name": "Claude", "api": "gemini", "baseUrl": "https://api.anthropic.example" },
+            { "name": "CLAUDE", "api": "gemini", "baseUrl": "https://elsewhere.example" },
+        ],
+    });
+    let refused = import(&core, &twice.to_string(), |_| Some(ImportAction::Overwrite)).await;
+    assert_eq!(refused.unwrap_err().code, ErrorCode::BadRequest);
+    assert_eq!(export(&core).await, before);
     for (base_url, secrets) in [
         ("http://elsewhere.example", vec![]),
         ("https://x.example", vec![("key", "s3cret\nline")]),
